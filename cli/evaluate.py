@@ -10,8 +10,7 @@ import typer
 
 from behavesim.analysis.difference import ProgramSimilarities, similarities, similarities_of_source
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, SECONDS, Column, Table
-from behavesim.application.evaluation import Evaluation, read_program
-from behavesim.application.held_out import absence
+from behavesim.application.evaluation import Evaluation, absence, read_program
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import DistanceError, UsageError
 from behavesim.base.text import one_line

@@ -195,7 +195,7 @@ def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
 
 
 # The first word of a finding's line, by the finding's `result`.
-MARKS = {"ok": "ok", "warning": "note", "mend": "FAIL"}
+MARKS = {"ok": "ok", "warning": "note", "fail": "FAIL"}
 
 
 def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) -> None:
@@ -217,7 +217,7 @@ def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) ->
     findings = asyncio.run(collected())
     if as_json:
         print_json([vars(finding) for finding in findings])
-    if any(finding.result == "mend" for finding in findings):
+    if any(finding.result == "fail" for finding in findings):
         raise typer.Exit(1)
 
 

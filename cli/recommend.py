@@ -12,7 +12,7 @@ import typer
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import RecommendedProgram, summary
-from behavesim.application.held_out import absence
+from behavesim.application.evaluation import absence
 from behavesim.application.portfolio import (
     Rival,
     has_rivals,

@@ -14,7 +14,7 @@ from behavesim.analysis.held_out import Unseen
 from behavesim.analysis.metrics import METRICS, Metric, available_metrics
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
-from behavesim.application.held_out import reports_of
+from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import count_noun
 from behavesim.reports import screens

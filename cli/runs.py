@@ -16,7 +16,7 @@ from behavesim.analysis.summary import last_settings, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
 from behavesim.application.demonstration import play_recording, unpack_recording
-from behavesim.application.held_out import reports_of
+from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun
 from behavesim.reports import screens

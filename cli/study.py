@@ -36,9 +36,8 @@ from behavesim_studies.programs_of_runs import generalisation_of
 from behavesim_studies.sets import draw as draw_sets
 
 from behavesim.analysis.table import Table
-from behavesim.application.evaluation import Evaluation
+from behavesim.application.evaluation import Evaluation, evaluate_held_out
 from behavesim.application.experiment.plan import read_experiment
-from behavesim.application.held_out import evaluate_held_out
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import UsageError
 from behavesim.code_similarity.metric import NAMES

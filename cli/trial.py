@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic
 
-from behavesim.application.evaluation import Evaluation, evaluate_programs
-from behavesim.application.held_out import absence
+from behavesim.application.evaluation import Evaluation, absence, evaluate_programs
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.task import Split, Task

@@ -15,7 +15,7 @@ from behavesim.analysis.held_out import Unseen
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Sample, estimate, sample
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, RATIO, Cell, Column, Table
-from behavesim.application.held_out import evaluate_held_out
+from behavesim.application.evaluation import evaluate_held_out
 from behavesim.reports.figures import column_figure, draw_diversity, draw_tree, new_figure, write_figure
 from behavesim.task import Split, Task
 

@@ -41,7 +41,7 @@ LOADED = {
         *("numpy.fft", "numpy.ma", "numpy.polynomial", "statistics"),
     ),
     "behavesim.sandbox.keeper": (
-        *("behavesim.evaluators.evaluation", "behavesim.evaluators.description", "behavesim.sandbox.isolation"),
+        *("behavesim.evaluators.evaluation", "behavesim.evaluators.conventions.classes", "behavesim.sandbox.isolation"),
         "behavesim.sandbox.layers",
     ),
     "behavesim.programs.extract": ("behavesim.programs.extract", "resource"),

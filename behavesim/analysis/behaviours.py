@@ -20,11 +20,7 @@ MEANINGS = "programs: how many have this behaviour; operator: the kind of reques
 
 @dataclass(frozen=True)
 class DistinctCounts:
-    """How many candidates are feasible, how many distinct programs and behaviours these have.
-
-    Programs are equal if their normal forms are, behaviours if the trajectories on all instances are. `top` counts the
-    behaviours of the ten best distinct programs.
-    """
+    """How many candidates are feasible, how many distinct programs and behaviours these have, and the ten best of them."""
 
     feasible: int
     programs: int
@@ -53,16 +49,14 @@ class DistinctCounts:
 def distinct(run: Run) -> DistinctCounts:
     """Count the distinct programs and behaviours of a run so far."""
     programs = run.ranked()
+    # `packed` is the trajectories as bytes: equal bytes, equal behaviour, without comparing each pair
     behaviours = [behaviour.packed for behaviour in run.trajectories([each.candidate for each in programs])]
     return DistinctCounts(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))
 
 
 @dataclass(frozen=True)
 class TopProgram(Scored):
-    """The best of the `programs` distinct programs with one behaviour.
-
-    `group` names its island, `operator` the kind of request, `parents` the candidates that its prompt showed.
-    """
+    """The best of the `programs` distinct programs with one behaviour; `parents` are what its prompt showed."""
 
     source: str
     programs: int = 1
@@ -133,8 +127,7 @@ CLUSTERS = 8
 class Cluster:
     """Programs that behave alike: `members` are candidate numbers, best first.
 
-    `medoid` is the member with the greatest mean similarity to the others. `cohesion` is the mean similarity of pairs
-    of members, in [0, 1]; None for one member.
+    `medoid` is the most central one. `cohesion` is the mean similarity of pairs; None for one member.
     """
 
     size: int
@@ -156,8 +149,7 @@ def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) ->
     """Cluster the best `programs` distinct programs by average linkage on 1 − BehaveSim into at most `clusters`
     clusters.
 
-    Programs with equal behaviour are in one cluster. It is empty if the run has no feasible program. Raises as
-    `Run.matrix` does.
+    Programs with equal behaviour are in one cluster. Raises as `Run.matrix` does.
     """
     ranked = run.ranked()[:programs]
     if not ranked:
@@ -207,8 +199,8 @@ def joins_table(found: Sequence[Join]) -> Table:
 # Two-dimensional maps of programs, of one run or of groups of runs: programs that behave alike lie close together.
 
 
+# Largest numbers of programs on the map: of the best, and of the rest. The work grows with the square of their sum.
 BEST, OTHERS = 50, 150
-"""Largest numbers of programs on the map: of the best, and of the rest. The work grows with the square of their sum."""
 # Decimal places of coordinates: without rounding, programs with equal behaviour would not have exactly the same point,
 # because of errors of floating point.
 DIGITS = 9
@@ -230,10 +222,7 @@ class Near:
 
 @dataclass(frozen=True)
 class Place(Scored):
-    """A program at the point (x, y) of the map; distances between points approximate 1 − BehaveSim of the programs.
-
-    `nearest` are at most five other programs of the map, the most similar first.
-    """
+    """A program at the point (x, y) of the map; `nearest` are the most similar others of the map, five at most."""
 
     x: float
     y: float
@@ -242,20 +231,14 @@ class Place(Scored):
 
 @dataclass(frozen=True)
 class BehaviourMap:
-    """Programs as points in the plane, best first; then the recommended program and the template if not among them.
-
-    `kept` is the share of the distances' variation that two dimensions show, in [0, 1]; None if all behave the same.
-    """
+    """Programs as points, best first; `kept` is the share of the distances' variation that two dimensions show."""
 
     places: tuple[Place, ...]
     kept: float | None
 
 
 def behaviour_map(run: Run) -> BehaviourMap:
-    """Return the map of the fifty best distinct programs and at most 150 others, taken at even steps of rank.
-
-    It is empty if no candidate is feasible. Raises as `Run.matrix` does.
-    """
+    """Return the map of the best distinct programs and some others; empty without any. Raises as `Run.matrix` does."""
     programs = best_and_others(run.ranked())
     if not programs:
         return BehaviourMap((), None)
@@ -289,8 +272,7 @@ def best_and_others(programs: Sequence[Candidate]) -> list[Candidate]:
 def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], float | None]:
     """Return (N, 2) points by classical scaling (Torgerson 1952) of (N, N) distances, and the share that they show.
 
-    The share is that of the two largest eigenvalues in the sum of all positive ones; None if all distances are 0. Equal
-    distances give equal points: the sign of each axis makes its farthest point positive.
+    Equal distances give equal points. The share is None if all distances are 0.
     """
     size = len(distances)
     # Double centring turns squared distances into inner products, whose eigenvectors are the coordinates' axes.
@@ -308,10 +290,7 @@ def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], f
 
 @dataclass(frozen=True)
 class GroupProgram(Scored):
-    """A program of the run named `run` in the group at index `group`, at the point (x, y) of the map.
-
-    `elsewhere` is its distance 1 − BehaveSim to the nearest program of another group; None if there is none.
-    """
+    """A program on the map of groups; `elsewhere` is its distance to the nearest program of another group."""
 
     run: str
     group: int
@@ -338,9 +317,9 @@ class SharedMap:
 def map_groups(groups: Sequence[Sequence[Run]]) -> SharedMap:
     """Return the map of the best programs of each group of runs, which must be on one task and its instances.
 
-    Each group has an equal share of SHARED programs at most, one for each behaviour. Distances are by the first run's
-    measure, and its radius decides what is far. Raises as `Run.matrix` does.
+    Distances are by the first run's measure, and its radius decides what is far. Raises as `Run.matrix` does.
     """
+    # an equal share: a group of many runs must not crowd the others out
     share = max(1, SHARED // max(1, len(groups)))
     chosen = [(group, run, each) for group, runs in enumerate(groups) for run, each in _best(runs, share)]
     if not chosen:

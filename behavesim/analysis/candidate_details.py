@@ -158,6 +158,7 @@ def failures(run: Run) -> tuple[RejectionReason, ...]:
     for candidate in run.candidates:
         if candidate.status == "rejected":
             cases[candidate.stage or "", candidate.reason or ""].append(candidate)
+    # open candidates are left out of the share: it must not grow while replies are under way
     total = max(1, sum(candidate.status != "open" for candidate in run.candidates))
     found = [_reason(stage, reason, rejected, total) for (stage, reason), rejected in cases.items()]
     return tuple(sorted(found, key=lambda each: (-each.count, each.stage, each.reason)))

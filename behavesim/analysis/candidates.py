@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 class Candidate:
     """One candidate of a run, -1 for the template; a field is None, or empty, while its value is unknown.
 
-    `parents` are the candidates that its prompt showed; `operator` is the kind of request, such as "improve". `group`
-    names the island that it was added to, even if a regrouping moved it later. `stage` is where it was rejected, and
-    `reason` (one word) and `message` say why. `score` is the task's mean of `scores`, one per instance of the search.
-    `thought` is the model's sentence before the code; `program_hash` is that of the source's normal form. `copy_of` is
-    the earlier candidate with the same text whose result it shares. `cpu_s` is the CPU time of its evaluation, of which
-    `counted_s` count towards the limit. `metrics` and `feedback` are what the task or the evaluator reported besides
-    the score.
+    `parents` are the candidates that its prompt showed. `group` names the island that it was added to, even if a
+    regrouping moved it later. `stage` is where it was rejected, and `reason` (one word) and `message` say why. `score`
+    is the task's mean of `scores`, one per instance of the search. `thought` is the model's sentence before the code.
+    `program_hash` is that of the source's normal form. `copy_of` is the earlier candidate with the same text whose
+    result it shares. Of `cpu_s`, the CPU time of its evaluation, `counted_s` count towards the limit.
     """
 
     candidate: CandidateId
@@ -68,7 +66,7 @@ class Candidates:
         self._made: dict[CandidateId, Candidate] = {}
 
     def apply(self, event: Event) -> None:
-        """Update the candidate that an event is about, if it is about one; events must come in the journal's order."""
+        """Update the candidate that an event is about; events must come in the journal's order."""
         match event:
             case Asked(candidate):
                 self._known[candidate] = {}  # one that is asked for again, to be repaired, starts anew
@@ -115,7 +113,7 @@ def _program(event: Evaluated | Rejected) -> dict[str, Any]:
 
 
 class HasCandidate(Protocol):
-    """A value that belongs to a candidate, such as a Candidate or a row of a report."""
+    """A value that belongs to a candidate, such as a row of a report."""
 
     @property
     def candidate(self) -> CandidateId:
@@ -128,7 +126,7 @@ CandidateLike = CandidateId | HasCandidate
 
 
 def number_of(named: CandidateLike) -> CandidateId:
-    """Return the number of a candidate named by its number, or by a value that has one; UsageError for all else."""
+    """Return the number of a candidate named by its number, or by a value that has one; else raise UsageError."""
     number = getattr(named, "candidate", named)
     if isinstance(number, bool) or not isinstance(number, Integral):
         raise UsageError(f"a candidate's number, or a candidate, was expected, not {named!r:.80}")
@@ -146,10 +144,7 @@ TOKENS = ("prompt", "completion")
 
 @dataclass(frozen=True)
 class Record(Candidate):
-    """A candidate with its gap, who computed its score, and its tokens.
-
-    `tokens` maps each of TOKEN_KINDS to the sum over all its answered requests, repairs included (`token_sums`).
-    """
+    """A candidate with its gap, who computed its score, and the tokens of all its requests by kind (`token_sums`)."""
 
     gap: float | None = None
     score_source: ScoreSource = "trusted"

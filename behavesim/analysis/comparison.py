@@ -56,8 +56,8 @@ PRIMARY = (
 class GroupTest(MeanDifference):
     """The difference between the groups `a` and `b` in a metric, mean of a − mean of b.
 
-    Conclusions rest on the task's primary metric (`is_primary`); the others are exploratory. `p_holm` is `p` corrected
-    (Holm) for all primary tests on all tasks, or else for all tests by this metric; None where `p` is None.
+    Conclusions rest on the task's primary metric; tests by others are exploratory. `p_holm` is `p` corrected (Holm) for
+    all primary tests on all tasks, or else for all tests by this metric.
     """
 
     metric: str
@@ -110,7 +110,7 @@ def group_tests(
         primary: A task's primary metric is the first of these by which it has a test.
     """
     tested = [metric.name for metric in metrics if metric.direction is not None]
-    planned = {task: _planned(groups, pairs, tested) for task, groups in values.items()}
+    planned = {task: _plan_tests(groups, pairs, tested) for task, groups in values.items()}
     decisive = {task: _first(primary, {name for name, _, _ in plan}) for task, plan in planned.items()}
     # The size of each family is known before any value is looked at: the choice of a test must not depend on values.
     sizes = Counter(None if name == decisive[task] else name for task, plan in planned.items() for name, _, _ in plan)
@@ -118,12 +118,12 @@ def group_tests(
     for task, plan in planned.items():
         for name, a, b in plan:
             is_primary = name == decisive[task]
-            found = _difference(values[task][a][name], values[task][b][name], sizes[None if is_primary else name])
+            found = _compare(values[task][a][name], values[task][b][name], sizes[None if is_primary else name])
             tests[task].append(GroupTest(**vars(found), metric=name, a=a, b=b, is_primary=is_primary))
     return correct_for_tests(tests, lambda test: None if test.is_primary else test.metric)
 
 
-def _planned(
+def _plan_tests(
     groups: Mapping[str, Mapping[str, Values]], pairs: Pairs | None, metrics: Sequence[str]
 ) -> list[tuple[str, str, str]]:
     chosen = list(combinations(groups, 2)) if pairs is None else pairs
@@ -135,10 +135,10 @@ def _first(preferred: Sequence[str], known: Collection[str]) -> str | None:
     return next((name for name in preferred if name in known), None)
 
 
-def _difference(a: Values, b: Values, tests: int) -> MeanDifference:
+def _compare(a: Values, b: Values, tests: int) -> MeanDifference:
     # Seed by seed if more than half of each group's seeds are shared, and if so many pairs could be significant at all
     # after the correction: the signed-rank test needs more of them than Mann and Whitney's.
-    ours, theirs = _values_by_seed(a), _values_by_seed(b)
+    ours, theirs = _mean_by_seed(a), _mean_by_seed(b)
     shared = [seed for seed in ours if seed in theirs]
     is_most = 2 * len(shared) > max(len(ours), len(theirs))
     if is_most and least_p_of_pairs(len(shared), tests) < SIGNIFICANCE:
@@ -146,7 +146,7 @@ def _difference(a: Values, b: Values, tests: int) -> MeanDifference:
     return mean_difference([value for _, value in a], [value for _, value in b])
 
 
-def _values_by_seed(values: Values) -> dict[int, float]:
+def _mean_by_seed(values: Values) -> dict[int, float]:
     found: dict[int, list[float]] = {}
     for seed, value in values:
         if seed is not None:
@@ -155,36 +155,28 @@ def _values_by_seed(values: Values) -> dict[int, float]:
 
 
 def recommendation_tests(groups: Sequence[RunGroup]) -> list[RecommendationTest]:
-    """Return the tests of the groups' recommended programs, by gap and gain, without `p_holm`."""
+    """Return the tests of the groups' recommended programs, by gap and gain, without `p_holm`; none without values."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
-    return [
-        each
-        for each in (
-            _recommendation_test(metric, tried) for metric in (RECOMMENDED_GAP_ADVANTAGE, RECOMMENDED_GAIN_ADVANTAGE)
-        )
-        if each is not None
-    ]
-
-
-def _recommendation_test(metric: Metric, tried: Sequence[RunReport]) -> RecommendationTest | None:
-    by_seed: dict[int, list[float]] = {}
-    for run in tried:
-        if (value := run.metrics[metric.name]) is not None:
-            by_seed.setdefault(run.summary.seed, []).append(value)
-    values = [value for alike in by_seed.values() for value in alike]
-    if not values:
-        return None
-    return RecommendationTest(
+    tests = []
+    for metric in (RECOMMENDED_GAP_ADVANTAGE, RECOMMENDED_GAIN_ADVANTAGE):
+        known = [(run.summary.seed, value) for run in tried if (value := run.metrics[metric.name]) is not None]
+        if not known:
+            continue
         # one value per seed, since runs of one seed begin alike and are not independent
-        **vars(summarise_pairs([sum(alike) / len(alike) for alike in by_seed.values()])),
-        metric=metric.name,
-        runs=len(values),
-        better=sum(value > 0 for value in values),
-        equal=sum(value == 0 for value in values),
-        worse=sum(value < 0 for value in values),
-        unknown=len(tried) - len(values),
-        seeds=len(by_seed),
-    )
+        by_seed, values = _mean_by_seed(known), [value for _, value in known]
+        tests.append(
+            RecommendationTest(
+                **vars(summarise_pairs(list(by_seed.values()))),
+                metric=metric.name,
+                runs=len(values),
+                better=sum(value > 0 for value in values),
+                equal=sum(value == 0 for value in values),
+                worse=sum(value < 0 for value in values),
+                unknown=len(tried) - len(values),
+                seeds=len(by_seed),
+            )
+        )
+    return tests
 
 
 def correct_for_tests(
@@ -204,10 +196,7 @@ def correct_for_tests(
 
 @dataclass(frozen=True)
 class MeanDiversity:
-    """Diversity after `registered` candidates, as means over the runs that have a value; None if none has.
-
-    `intra` and `inter` are distances inside and between islands; `separation` is the mean of each run's own ratio.
-    """
+    """Diversity after `registered` candidates, as means over the runs that have a value."""
 
     registered: int
     intra: float | None
@@ -217,10 +206,9 @@ class MeanDiversity:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """The results of a group's runs.
+    """The results of a group's runs; `asked` is the smallest and the largest number of candidates of a run.
 
-    `asked` is the smallest and the largest number of candidates that a run asked for. `unfinished` names the runs that
-    have not spent their budget. `metrics` has a sample for each metric that at least one run has a value for.
+    `metrics` has a sample for each metric that at least one run has a value for.
     """
 
     label: str
@@ -258,9 +246,8 @@ class TaskComparison:
 class RunComparison:
     """Reports of runs with the values of all metrics, and their comparison.
 
-    `repeats` names the runs that repeat another run and are left out. `untested` names the runs that are left out of
-    tests and ranks because they have not spent their budget. `ranks` ranks the groups by the primary metric, if all
-    tasks have the same, else by their best gap.
+    `repeats` are left out since they repeat another run, `untested` are left out of tests and ranks since they have not
+    spent their budget. `ranks` are by the primary metric, if all tasks have the same, else by the best gap.
     """
 
     metrics: tuple[Metric, ...]
@@ -321,7 +308,9 @@ def _by_task(
     families = list(dict.fromkeys(group.family for group in groups))
     ours = {family: [group for group in tested if group.family == family] for family in families}
     values = {
-        family: {group.label: {metric.name: _by_seed(group, metric.name) for metric in metrics} for group in groups}
+        family: {
+            group.label: {metric.name: _metric_by_seed(group, metric.name) for metric in metrics} for group in groups
+        }
         for family, groups in ours.items()
     }
     tests = group_tests(values, pairs, metrics)
@@ -337,6 +326,7 @@ def _by_task(
 
 
 def _result(group: RunGroup) -> GroupResult:
+    # unfinished runs are counted here too: the table shows what there is, and tests leave them out
     asked = [run.summary.asked for run in group.runs]
     values = {name: _values(group, name) for name in group.runs[0].metrics}
     return GroupResult(
@@ -373,7 +363,7 @@ def _values(group: RunGroup, metric: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _by_seed(group: RunGroup, metric: str) -> Values:
+def _metric_by_seed(group: RunGroup, metric: str) -> Values:
     return [
         (None if models_asked(run.origin.settings) else run.summary.seed, value)
         for run in group.runs
@@ -418,6 +408,7 @@ def too_few(runs: int, tests: int = 1) -> str:
 
 def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
     """Return a verdict for each test by a task's primary metric, also for one that has no p-value."""
+    # only the primary metric: a sentence on each exploratory test would be read as a conclusion
     metrics = {metric.name: metric for metric in found.metrics}
     primary = [(task, test) for task in found.tasks for test in task.tests if test.is_primary]
     counted = max(1, sum(test.p is not None for _, test in primary))  # Holm's correction is over all tasks
@@ -427,6 +418,7 @@ def verdicts(found: RunComparison) -> tuple[Verdict, ...]:
     )
 
 
+# With few values even the clearest outcome has a large p: a verdict has to say so.
 def _sizes(found: RunComparison, task: TaskComparison, metric: str) -> dict[str, int]:
 
     def is_tested(run: RunReport) -> bool:

@@ -21,10 +21,7 @@ CHECKPOINTS = 50
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The first `asked` candidates of a run: their best score and its gap, and the mean gap of the ten best programs.
-
-    Gaps are fractions. Every value is None while no candidate is feasible.
-    """
+    """The best score of the first `asked` candidates, its gap, and the mean gap of the ten best; None without any."""
 
     asked: int
     score: float | None
@@ -45,10 +42,7 @@ def improvements(run: Run) -> tuple[Improvement, ...]:
 
 
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
-    """Return checkpoints at up to fifty evenly spaced numbers of candidates; the last one covers all candidates.
-
-    Candidates with one normal form count once, with the score of the first.
-    """
+    """Return checkpoints at up to fifty evenly spaced numbers of candidates; the last one covers all candidates."""
     candidates = run.candidates
     moments = set(_moments(len(candidates)))
     seen: set[object] = set()
@@ -115,10 +109,10 @@ SAMPLE_OVER_TIME = 12
 
 @dataclass(frozen=True)
 class IslandSummary:
-    """One island; `island` is its number, from 0 in the order of creation, and `name` the method's name for it.
+    """One island, numbered in the order of creation; `best` and `mean` are None while it is empty.
 
     `score_levels` is the number of different scores of its programs, which FunSearch calls clusters. `improved_at` is
-    the candidate that last improved its best score, -1 for the template. `best` and `mean` are None while it is empty.
+    the candidate that last improved its best score, -1 for the template.
     """
 
     island: int
@@ -221,6 +215,7 @@ def _mean_distances(
 def _drawn(members: list[int], sample: int, rng: np.random.Generator) -> list[int]:
     if len(members) <= sample:
         return members
+    # sorted, so that the sums of floats are the same for the same draw
     return sorted(rng.choice(members, size=sample, replace=False).tolist())
 
 

@@ -39,8 +39,7 @@ class DiffedProgram:
 class InstanceDifference:
     """How two programs differ on one instance; instances and steps are counted from 1.
 
-    `step` is the first step at which they differ, `a_did` and `b_did` say in words what each did there; None if they do
-    the same throughout. `similarity` is BehaveSim in [0, 1].
+    `a_did` and `b_did` say in words what each did at the first step at which they differ; None if there is none.
     """
 
     instance: int
@@ -54,11 +53,7 @@ class InstanceDifference:
 
 @dataclass(frozen=True)
 class ProgramDifference:
-    """Two programs of a run, and the unified `diff` of their texts, "" if they are equal.
-
-    Line ends at the end of a text do not count. Unless both are feasible, `similarity` (BehaveSim, in [0, 1]) is None
-    and `instances` is empty.
-    """
+    """Two programs of a run, and the `diff` of their texts; behaviour is compared if both are feasible."""
 
     run: str
     score_source: ScoreSource
@@ -114,13 +109,13 @@ def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple
     return measure.between(*behaviours), tuple(found)
 
 
-def _named(number: int) -> str:
+def _name(number: int) -> str:
     return "template" if number == TEMPLATE else f"candidate {number}"
 
 
 def _diff(one: Candidate, other: Candidate) -> str:
     left, right = (_source(each).rstrip("\n").split("\n") for each in (one, other))
-    return "\n".join(unified_diff(left, right, _named(one.candidate), _named(other.candidate), lineterm=""))
+    return "\n".join(unified_diff(left, right, _name(one.candidate), _name(other.candidate), lineterm=""))
 
 
 def _source(candidate: Candidate) -> str:
@@ -151,8 +146,7 @@ Matrix = tuple[tuple[float, ...], ...]
 class ProgramSimilarities:
     """The (N, N) similarities of N programs over all instances, and in `per_instance` on each instance alone.
 
-    For behaviour, `metric` is BehaveSim's `measure`, such as "dtw", and `settings` has its other settings. For source,
-    `metric` is the metric's name, and `settings` and `per_instance` are empty.
+    `settings` are those of BehaveSim, if `metric` is its measure; for a metric of source they are empty.
     """
 
     labels: tuple[str, ...]
@@ -183,7 +177,11 @@ def similarities(
     settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}
     matrix, per_instance = measure.matrix(behaviours), measure.per_instance(behaviours)
     return ProgramSimilarities(
-        tuple(labels), _frozen(matrix.tolist()), measure.measure, settings, tuple(map(_frozen, per_instance.tolist()))
+        tuple(labels),
+        _tuples(matrix.tolist()),
+        measure.measure,
+        settings,
+        tuple(map(_tuples, per_instance.tolist())),
     )
 
 
@@ -193,10 +191,10 @@ def similarities_of_source(programs: Sequence[tuple[str, str]], metric: str) -> 
     Raises UsageError if the metric's package is missing or a program is not Python.
     """
     labels, sources = zip(*programs, strict=True)
-    return ProgramSimilarities(labels, _frozen(source_matrix(of_source(metric, sources), sources).tolist()), metric)
+    return ProgramSimilarities(labels, _tuples(source_matrix(of_source(metric, sources), sources).tolist()), metric)
 
 
-def _frozen(matrix: Sequence[Sequence[float]]) -> Matrix:
+def _tuples(matrix: Sequence[Sequence[float]]) -> Matrix:
     return tuple(map(tuple, matrix))
 
 
@@ -281,10 +279,7 @@ NUMBERS = 40_000
 
 @dataclass(frozen=True)
 class Performance:
-    """What a program did on one instance: its score there, and its states in order.
-
-    `values` has a list of numbers for each state, or for prefixes the one decision that the step added.
-    """
+    """What a program did on one instance, state by state; of prefixes, each state is the decision that was added."""
 
     candidate: int
     score: float
@@ -293,10 +288,9 @@ class Performance:
 
 @dataclass(frozen=True)
 class Scene:
-    """What programs did on one instance of the search; `instance` is counted from 1.
+    """What programs did on one instance of the search; `picture` says how to draw it.
 
-    `picture` says how to draw their trajectories, None for no drawing. `first_difference[i][j]` is the first step,
-    counted from 1, at which programs i and j differ; None if they never do.
+    `first_difference[i][j]` is the first step, counted from 1, at which programs i and j differ; None if they never do.
     """
 
     instance: int
@@ -312,6 +306,7 @@ def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
     A candidate and all after it are left out once the trajectories together have more than NUMBERS numbers. Of samples,
     only the first trajectory is shown.
     """
+    # the page compares whole programs: one that fits on some instances alone would leave holes in its menus
     did = [[trajectories_of(each)[0] for each in behaviour[:INSTANCES]] for behaviour in run.trajectories(candidates)]
     sizes = accumulate(sum(each.data.size for each in behaviour) for behaviour in did)
     affordable = [behaviour for behaviour, size in zip(did, sizes, strict=True) if size <= NUMBERS]
@@ -324,6 +319,7 @@ def with_pictures(task: Task, scenes: Sequence[Scene]) -> tuple[Scene, ...]:
 
     Raises TaskError if a picture does not fit the trajectories there, or if the task's code raises.
     """
+    # only here the task is needed: without it the scenes are shown without pictures
     instances = instances_of(task, "search") if scenes else ()
     # The task may have fewer instances today than those that the run was made on.
     pictured = tuple(

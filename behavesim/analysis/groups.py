@@ -32,10 +32,7 @@ Family = tuple[str, str, ScoreSource]
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs of one family with the same budget, versions, and settings that can change results, except the seed.
-
-    Versions are the hashes of task, instances and template.
-    """
+    """Runs of one task and its version with equal budget and settings that can change results, except the seed."""
 
     family: Family
     label: str
@@ -106,6 +103,7 @@ def group_runs(runs: Sequence[RunReport]) -> list[RunGroup]:
 def _conditions(run: RunReport) -> str:
     """Return a key, as JSON, that is equal for runs of one group."""
     # It holds the budget, the versions, the scores' source, and all settings but the seed that can change results.
+    # settings that cannot change results, such as the number of workers, set no groups apart
     kept = {name: value for name, value in _decisive(run).items() if name != "seed"}
     return json.dumps([kept, run.origin.versions, run.summary.score_source], sort_keys=True)
 
@@ -119,18 +117,19 @@ def _budget(run: RunReport) -> int:
 
 
 def _labels(runs: Sequence[RunReport]) -> list[str]:
+    # Groups can differ in versions alone, which no label shows.
     # A label that occurs again in a family gets a number: "niche", "niche (2)".
     seen: Counter[tuple[Family, str]] = Counter()
     labels = []
     for run in runs:
-        label = run.origin.settings.label or _described(run, runs)
+        label = run.origin.settings.label or _describe(run, runs)
         seen[family_of(run), label] += 1
         again = seen[family_of(run), label]
         labels.append(label if again == 1 else f"{label} ({again})")
     return labels
 
 
-def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
+def _describe(run: RunReport, runs: Sequence[RunReport]) -> str:
     """Return a run's method, then the settings in which comparable runs of that method differ, as "name=value"."""
     ours, kind = _decisive(run), (family_of(run), run.summary.method)
     others = [_decisive(each) for each in runs if (family_of(each), each.summary.method) == kind]
@@ -150,9 +149,8 @@ def _text(value: object) -> str:
 class Ranks:
     """The mean rank of each group in a metric over tasks, by label; rank 1 is the best (Demšar 2006).
 
-    Groups are ranked on each of the `tasks` by the means of their runs; seeds are no further data sets. `p` is that of
-    Friedman's test that all groups rank alike; None for two groups, or if all have the same mean on each task. Two
-    groups whose mean ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
+    `p` is that of Friedman's test that all groups rank alike; None for two groups, or if all are equal. Two groups
+    whose mean ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
     """
 
     metric: str
@@ -171,6 +169,7 @@ def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
     for group in groups:
         if (mean := mean_of_known([run.metrics[metric.name] for run in group.runs])) is not None:
             means.setdefault(group.label, {})[group.family] = mean
+    # a group without a value on a task would be ranked by chance there: only tasks that all groups share count
     shared = sorted(set.intersection(*map(set, means.values()))) if means else []
     if len(means) < 2 or len(shared) < 2:
         return None

@@ -32,10 +32,7 @@ KEPT: Mapping[Unseen, str] = {"held-out": HELD_OUT, "shifted": SHIFTED}
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """A program's mean score and its score on each instance of a split.
-
-    If the program failed, `score` is None, `scores` is empty and `reason` says why.
-    """
+    """A program's mean score and its scores on a split; if it failed, they are None and (), and `reason` says why."""
 
     score: float | None
     scores: tuple[float, ...] = ()
@@ -52,8 +49,8 @@ class HeldOutScore:
 def deciding_scores(score: float | None, scores: Sequence[float], has_own_mean: bool) -> Sequence[float]:
     """Return the scores by which a program is compared on a split: those on its instances.
 
-    If the task has a `mean_score` of its own, such as the worst instance, its result `score` stands for each of them: a
-    program may be better in what the task counts and worse on most instances.
+    For a task with a `mean_score` of its own, such as the worst instance, its result `score` is returned in place of
+    each. Otherwise a program could win that is better on most instances and worse in what the task counts.
     """
     return (score,) * len(scores) if has_own_mean and score is not None else scores
 
@@ -75,7 +72,6 @@ class KnownScores:
     """Cache of a split's scores in a file of a run's folder.
 
     Scores of another `origin` (the hashes of the task and its instances) are ignored, and so is a damaged file.
-    Failures are not kept, since a busy machine may have caused them.
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str], split: Unseen = "held-out") -> None:
@@ -98,6 +94,7 @@ class KnownScores:
             if name in self._scores
         }
 
+    # failures are not kept: a busy machine may have caused them
     def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
         """Add scores, by source, and write the file if any is new and the folder is writable."""
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
@@ -120,10 +117,7 @@ class HeldOutTemplate:
 
 @dataclass(frozen=True)
 class HeldOutProgram:
-    """A program on held-out instances; `search_score` is its score on the search's instances.
-
-    `improvement` is its `gain` on the template, a fraction. If it failed, `reason` says why, and the others are None.
-    """
+    """A program on held-out instances; `improvement` is its `gain` on the template, a fraction."""
 
     candidate: int
     search_score: float
@@ -145,9 +139,8 @@ class HeldOutMean:
 class HeldOut:
     """A run's ten best distinct programs and the recommended one on a split's instances, with the template.
 
-    `best` is the best program of the search, `top10` the mean of its ten best. Their values are None if one of them
-    failed. `fallen` are the numbers of programs better than the template in the search but not here: they may, for
-    example, look answers up by instance.
+    `best` is the best program of the search, `top10` the mean of its ten best; their values are None if one failed.
+    `fallen` are the programs better than the template in the search but not here.
     """
 
     template: HeldOutTemplate
@@ -177,8 +170,9 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen 
     All runs must be on `task`, and `judge` evaluates on the instances of `split`. Scores that a run's folder keeps are
     not computed again. Raises TaskError if these instances cannot be made or the template fails on them.
     """
-    chosen = [_chosen(run) for run in runs]
+    chosen = [_programs_to_try(run) for run in runs]
     scores = await scores_of(runs, chosen, task, judge, split)
+    # without the template's score there is no gain, and no program could be said to be better than it
     if scores[task.template].score is None:
         raise TaskError(
             f"the template of task {task.name!r} fails on {split} instances: {scores[task.template].reason}"
@@ -194,11 +188,13 @@ def _result(
     assert base.score is not None, "a template that fails has no result"
     template = HeldOutTemplate(base.score, objective.gap(base.score))
     own = task.has_own_mean
-    rows = tuple(_tried(candidate, scores[candidate.source or ""], base, objective, own) for candidate in programs)
+    rows = tuple(
+        _program_result(candidate, scores[candidate.source or ""], base, objective, own) for candidate in programs
+    )
     choice = None if run.recommended is None else run.recommended.candidate
     chosen = _mean([each for each in rows if each.candidate == choice])
     recommended = HeldOutMean(0.0, template.gap) if choice == TEMPLATE else chosen
-    fallen = tuple(each.candidate for each in rows if _is_fallen(each, run))
+    fallen = tuple(each.candidate for each in rows if _is_worse_here(each, run))
     return HeldOut(template, rows, _mean(rows[:1]), _mean(rows[:TOP]), recommended, fallen, split)
 
 
@@ -210,7 +206,7 @@ def read_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
     """Return the run's programs on a split if all their scores are kept, else None; nothing is evaluated."""
     if run.folder.kept(KEPT[split]) is None:
         return None  # without loading the task, which may be slow
-    task, programs = run.task(), _chosen(run)
+    task, programs = run.task(), _programs_to_try(run)
     sources = [task.template, *(candidate.source or "" for candidate in programs)]
     scores = KnownScores(run.folder, _origin(task, split), split).of(sources)
     return None if set(sources) - scores.keys() else _result(run, programs, scores, task, split)
@@ -230,6 +226,7 @@ async def scores_of(
     sources = set[str]().union(*wanted)
     scores = {source: score for each in known for source, score in each.of(sources).items()}
     missing = sorted(sources - scores.keys())  # sorted, as the order of a set of texts differs between processes
+    # all at once: the sandbox's pool decides how many run side by side
     verdicts = await asyncio.gather(*map(judge.evaluate, missing))
     scores |= {source: HeldOutScore.of(verdict) for source, verdict in zip(missing, verdicts, strict=True)}
     for each, own in zip(known, wanted, strict=True):
@@ -260,7 +257,7 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     return Table(name_of_table, title, columns, (template, *programs), caption if found.fallen else "")
 
 
-def _chosen(run: Run) -> list[Candidate]:
+def _programs_to_try(run: Run) -> list[Candidate]:
     """Return the ten best distinct programs, then the recommended one unless it is among them or the template."""
     top = run.ranked()[:TOP]
     recommended = run.recommended
@@ -268,7 +265,7 @@ def _chosen(run: Run) -> list[Candidate]:
     return [*top, recommended] if recommended is not None and recommended.candidate not in known else top
 
 
-def _tried(
+def _program_result(
     candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective, has_own_mean: bool
 ) -> HeldOutProgram:
     assert candidate.score is not None, "only feasible programs are tried"
@@ -279,7 +276,8 @@ def _tried(
     return HeldOutProgram(candidate.candidate, candidate.score, score.score, objective.gap(score.score), gained, None)
 
 
-def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
+# Such programs may, for example, look up what they return by the search's instances.
+def _is_worse_here(program: HeldOutProgram, run: Run) -> bool:
     template = run.state.template
     if program.improvement is None or template is None or program.improvement > 0:
         return False
@@ -300,10 +298,9 @@ Role = Literal["template", "best", "recommended"]
 
 @dataclass(frozen=True)
 class SplitScores:
-    """One program's mean scores and gaps on the instances of each split.
+    """One program's mean scores and gaps on the instances of each split; None if unknown.
 
-    `gain` is its gain on the template over search and validation instances, by which the recommended program was
-    chosen. A value is None if it is unknown: not tried, failed there, or, for a gap, without a best known score.
+    `gain` is that on the template over search and validation instances, by which a program is recommended.
     """
 
     program: Role

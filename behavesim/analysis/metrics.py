@@ -112,13 +112,13 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
 
-def _untested(
+def _untested_metric(
     name: str, title: str, unit: Unit, of: Callable[[RunReport], float | None], about: About | None = "behaviour"
 ) -> Metric:
     return Metric(name, title, unit, None, of, about)
 
 
-def _on_held_out(
+def _held_out_metric(
     name: str,
     title: str,
     direction: BetterEnd,
@@ -133,30 +133,30 @@ def _on_held_out(
     return Metric(name, title, FRACTION, direction, value, about, instead_of)
 
 
-def _gap_and_gain(
+def _gap_and_gain_metrics(
     name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None = "held-out"
 ) -> tuple[Metric, Metric]:
     # `title` names the programs for people. `about` is the table that shows the metrics; None if only files have them.
     gap, gain = f"held_out_{name}_gap", f"held_out_{name}_gain"
     return (
-        _on_held_out(gap, f"held-out gap of {title}", "lower", lambda found: of(found).gap, about),
-        _on_held_out(gain, f"held-out gain of {title}", "higher", lambda found: of(found).improvement, about, gap),
+        _held_out_metric(gap, f"held-out gap of {title}", "lower", lambda found: of(found).gap, about),
+        _held_out_metric(gain, f"held-out gain of {title}", "higher", lambda found: of(found).improvement, about, gap),
     )
 
 
 # Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended program.
 # Only files have those of the ten best (`about` is None), and no table.
 HELD_OUT = (
-    _gap_and_gain("best", "best", lambda found: found.best),
-    _gap_and_gain("top10", "top 10", lambda found: found.top10, None),
-    _gap_and_gain("recommended", "recommended", lambda found: found.recommended),
+    _gap_and_gain_metrics("best", "best", lambda found: found.best),
+    _gap_and_gain_metrics("top10", "top 10", lambda found: found.top10, None),
+    _gap_and_gain_metrics("recommended", "recommended", lambda found: found.recommended),
 )
 # How much better the recommended program is than the search's best on held-out instances: by gap, and by gain. Both are
 # fractions, positive if the recommended program is better, None if a value is unknown.
-RECOMMENDED_GAP_ADVANTAGE = _on_held_out(
+RECOMMENDED_GAP_ADVANTAGE = _held_out_metric(
     "held_out_gap_advantage", "gap", "higher", lambda found: found.recommended_gap_advantage
 )
-RECOMMENDED_GAIN_ADVANTAGE = _on_held_out(
+RECOMMENDED_GAIN_ADVANTAGE = _held_out_metric(
     "held_out_gain_advantage", "gain on the template", "higher", lambda found: found.recommended_gain_advantage
 )
 
@@ -190,17 +190,17 @@ METRICS = (
     *(gain for _, gain in HELD_OUT),
     RECOMMENDED_GAP_ADVANTAGE,
     RECOMMENDED_GAIN_ADVANTAGE,
-    _untested("intra_distance", "distance inside islands", DISTANCE, _last(lambda then: then.inside)),
-    _untested("inter_distance", "distance between islands", DISTANCE, _last(lambda then: then.inter), None),
-    _untested("separation", "between / inside", RATIO, _last(lambda then: then.separation)),
-    _untested("repeated_programs", "repeated programs", FRACTION, lambda run: run.distinct.repeated_programs),
-    _untested(
+    _untested_metric("intra_distance", "distance inside islands", DISTANCE, _last(lambda then: then.inside)),
+    _untested_metric("inter_distance", "distance between islands", DISTANCE, _last(lambda then: then.inter), None),
+    _untested_metric("separation", "between / inside", RATIO, _last(lambda then: then.separation)),
+    _untested_metric("repeated_programs", "repeated programs", FRACTION, lambda run: run.distinct.repeated_programs),
+    _untested_metric(
         "repeated_behaviours",
         "programs that repeat a behaviour",
         FRACTION,
         lambda run: run.distinct.repeated_behaviours,
     ),
-    _untested("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, lambda run: run.distinct.top),
+    _untested_metric("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, lambda run: run.distinct.top),
 )
 
 # The built-in metrics by name.
@@ -216,10 +216,11 @@ def available_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
     name of a known metric. Raises UsageError, in one line, if a metric cannot be loaded, shares its name with another,
     or is unknown.
     """
+    # a metric must not replace another of its name: files of two people would not mean the same
     known = dict(BY_NAME)
     files = dict.fromkeys(text for text in given if text.endswith(".py"))
     for text in (*KIND.installed(), *files):
-        metric = _loaded(text)
+        metric = _load(text)
         if known.setdefault(metric.name, metric) != metric:  # the same metric twice is no conflict
             raise UsageError(f"the metric of {text} is called {metric.name!r}, as another is; give it another name")
     known |= {name: of_gap for name in given if (of_gap := reaching(name)) is not None}
@@ -232,7 +233,7 @@ def available_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
     return tuple(known.values())
 
 
-def _loaded(text: str) -> Metric:
+def _load(text: str) -> Metric:
     found = KIND.load(text)
     if not isinstance(found, Metric):
         raise UsageError(f"`metric` of {text} must be a behavesim.Metric, not {found!r}")

@@ -33,8 +33,7 @@ class PortfolioCandidate:
     score: float
     scores: Scores
     behaviour: Sequence[AlgorithmRun]
-    program: str = ""
-    """The hash of the program's normal form, equal for equal programs; "" if it is unknown."""
+    program: str = ""  # the hash of the program's normal form, equal for equal programs; "" if unknown
 
     @property
     def key(self) -> tuple[str, int]:
@@ -93,13 +92,12 @@ Mean = Callable[[Sequence[float]], float]
 
 @dataclass(frozen=True)
 class PortfolioProgram:
-    """A program of a portfolio, and what it does for those before it; gaps are fractions.
+    """A program of a portfolio, and what it adds to those before it; gaps are fractions.
 
     `together` is the mean over the search's instances of the best score among this program and those before it. `wins`
-    are the instances, from 1, on which it is the best of all; ties go to the first. `alike` is the number of distinct
-    programs with its behaviour. `nearest` is its smallest distance to a program before it. `adds` is how much it
-    improves `together`, as a fraction of the value before; None for the first. `validation…` are the same on validation
-    instances, None if a program was not tried there.
+    are the instances, from 1, on which it is the best of all. `alike` is the number of distinct programs with its
+    behaviour, `nearest` its smallest distance to a program before it. `adds` is how much it improves `together`, a
+    fraction. `validation…` are the same on validation instances, None if a program was not tried there.
     """
 
     run: str
@@ -155,7 +153,7 @@ class Portfolio:
             Column("alike", COUNT, title="same behaviour"),
         )
         rows: list[tuple[Cell, ...]] = [
-            (place, self._named(each), *cells_of(each, columns[2:])) for place, each in enumerate(self.members, 1)
+            (place, self._name(each), *cells_of(each, columns[2:])) for place, each in enumerate(self.members, 1)
         ]
         return Table("portfolio", "programs that behave differently", columns, tuple(rows), self._caption())
 
@@ -165,11 +163,11 @@ class Portfolio:
         scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in instances)
         columns = (Column("program"), Column("wins", title="best on"), *scores)
         rows: list[tuple[Cell, ...]] = [
-            (self._named(each), ", ".join(map(str, each.wins)), *each.scores) for each in self.members
+            (self._name(each), ", ".join(map(str, each.wins)), *each.scores) for each in self.members
         ]
         return Table("portfolio_scores", "their scores on the search's instances", columns, tuple(rows))
 
-    def _named(self, member: PortfolioProgram) -> str:
+    def _name(self, member: PortfolioProgram) -> str:
         is_one = len({each.run for each in self.members}) == 1
         return str(member.candidate) if is_one else f"{member.run} {member.candidate}"
 
@@ -202,6 +200,7 @@ def portfolio(
     if count < 1:
         raise UsageError(f"a portfolio holds one program or more; {count} were asked for")
     tried = validation or {}
+    # the choice knows search scores alone: validation scores decide only who failed, so they stay an honest check
     chosen = clearing.choose(candidates, count)
     failed = tuple(each.key for each in chosen if each.key in tried and tried[each.key] is None)
     kept = [each for each in chosen if each.key not in failed]

@@ -28,8 +28,8 @@ from behavesim.task.evaluated import EvaluatorFile
 NAMED = ("task", "method", "proposer", "budget", "seed")
 # Keys of a run's provenance that name versions, in the order in which a page lists them.
 VERSIONS = ("behavesim", "python", "numpy", "machine")
+# How a line of the log begins that says which workers serve now, or that none does.
 SERVING, NONE_SERVES = "the cluster: ", "no worker of the cluster serves"
-"""How a line of the log begins that says which workers serve now, or that none does."""
 # How a line of the log begins that says what happened to one worker.
 ONE = "worker "
 # Most changes that are listed, the last ones: a large cluster can lose workers every minute.
@@ -48,11 +48,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Workers:
-    """The workers of a run's cluster: `serving` says how many served last, and which, since `since`.
-
-    `per_minute` is the number of candidates registered for each active minute of the whole run. `changes` are the last
-    MOST: workers that came, were lost, or are left out, and why.
-    """
+    """The workers of a run's cluster: which served last, since when, and the last changes of them."""
 
     serving: str
     since: float
@@ -74,9 +70,7 @@ class Provenance:
     """How a run was made; file names stand without their folders.
 
     `commands`, one after the other, make the run again; they leave out settings that cannot change what it finds.
-    `settings` are all but NAMED that differ from their defaults. `began_at` and `last_at` are the times of the first
-    and the last event, without later choices of programs. `behaviour` says what programs of an evaluator are compared
-    by.
+    `settings` are all but NAMED that differ from their defaults.
     """
 
     commands: tuple[str, ...]
@@ -109,6 +103,7 @@ def provenance_of(run: Run) -> Provenance:
     )
 
 
+# A page may be given to others, whom a user's name and folders do not concern.
 def without_folders(text: str) -> str:
     """Return the text with each absolute path in it cut to its last part, such as "mine.py" for "/home/me/mine.py"."""
     return _FOLDERS.sub("", text)
@@ -227,6 +222,7 @@ def beside_original(run: Run) -> ReplayDifference | None:
 def compare_replay(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
     """Compare the replay `ours` with the original `theirs`."""
     left, right = _candidates(ours), _candidates(theirs)
+    # a replay may be shorter than its original, or go on beyond it
     both = sorted(left.keys() & right.keys())
     found = {aspect: [c for c in both if left[c].get(aspect) != right[c].get(aspect)] for aspect in ASPECTS}
     differing = {aspect: candidates for aspect, candidates in found.items() if candidates}

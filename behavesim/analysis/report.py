@@ -76,10 +76,7 @@ NO_DIVERSITY = Diversity((), None)
 
 @dataclass(frozen=True)
 class Details:
-    """The parts of a report that only views of a single run show; `notes` say what could not be computed.
-
-    `has_held_out` is True if it is unknown whether the task has such instances.
-    """
+    """The parts of a report that only views of a single run show; `has_held_out` is True if that is unknown."""
 
     clustering: Clustering = NO_CLUSTERS
     diversity: Diversity = NO_DIVERSITY
@@ -91,9 +88,8 @@ class Details:
 class RunReport:
     """The report of one run; `held_out` and `shifted` are None if its programs were not tried on such instances.
 
-    `splits` are the scores of the template, the best and the recommended program on each set of instances. `notes` say
-    what could not be computed and why, for example because the task is missing. `metrics` has the value of each metric
-    by name, None if the run has none.
+    `notes` say what could not be computed and why, for example because the task is missing. `metrics` has the value of
+    each metric by name, None if the run has none.
     """
 
     origin: Origin
@@ -184,6 +180,7 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
     )
 
 
+# What a comparison of many runs never asks for: clustering and the diversity now cost most of a report.
 def _details(run: Run, is_measured: bool) -> Details:
     nothing = NO_CLUSTERS, Diversity((None,) * len(run.state.islands), None)
     if not is_measured:  # the report says why already

@@ -70,11 +70,10 @@ class Run:
         self.folder = folder
         # before the journal is read: looked at later, a run that ends in between would seem killed
         self.is_held = folder.is_running()
-        """Whether a process held the run's folder just before the journal was last read."""
+        # when each event read was committed, in the journal's order, in seconds since the epoch
         self.events_at: list[float] = []
-        """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
+        # the time of the last event that is no choice of programs, which can be made long after the run
         self.last_at = 0.0
-        """The time of the last event that is no choice of programs, which can be made long after the run."""
         self._origin: str | None = None  # the id of the first run that the journal was forked from
         self._candidates = Candidates()
         self._activity = Activity()
@@ -89,8 +88,8 @@ class Run:
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
         self.settings = settings_from_journal(first[1].settings)
+        # number of candidates registered, and the members of each island, after each tenth of the budget so far
         self.archives: list[tuple[int, tuple[tuple[CandidateId, ...], ...]]] = []
-        """Number of candidates registered, and the members of each island, after each tenth of the budget so far."""
         self._budget = max(registered, self.settings.budget)
         self.state = RunState(objective_of_run(first[1].provenance))
         self._take(*first)
@@ -209,11 +208,7 @@ class Run:
         return self.state.objective.utility(candidate.score)
 
     def validated_gain(self, candidate: Candidate) -> float | None:
-        """Return the gain on the template over search and validation instances by which a program was recommended.
-
-        It is a fraction; None if the candidate was not tried, or if the template failed there: then mean scores
-        decided.
-        """
+        """Return the gain on the template by which a program was recommended, a fraction; None if it was not tried."""
         event = self.state.recommended
         return None if event is None or TEMPLATE not in event.worth else event.worth.get(candidate.candidate)
 
@@ -243,6 +238,7 @@ class Run:
                 self.archives.append((self.state.registered, islands))
             case Recommended(choice, validation) if choice is not None:
                 program = self._candidates.get(choice)
+                # refused here, where the journal is read: later every screen would have to expect it
                 if program is None or program.score is None or validation.get(choice) is None:
                     raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
             case RunForked():  # which may name other settings, and so another task file
@@ -260,7 +256,7 @@ class Run:
         """
         chosen = self._numbers(candidates)
         fresh = [candidate for candidate in dict.fromkeys(chosen) if candidate not in self._behaviours]
-        if fresh:
+        if fresh:  # they are most of a journal: what was read once is kept
             self._behaviours.update(zip(fresh, read_trajectories(self.folder.journal, fresh), strict=True))
         return [self._behaviours[candidate] for candidate in chosen]
 
@@ -275,12 +271,8 @@ class Run:
         return self._task[1]
 
     def measure(self) -> BehaveSim:
-        """Return BehaveSim with the run's own settings, clipped to [0, 1].
-
-        It is not strict: what the search accepted is not rejected here. Raises UsageError if the task cannot be loaded,
-        PartError if a user's task raises an error of its own.
-        """
-        from behavesim.similarity import BehaveSim
+        """Return BehaveSim with the run's own settings, clipped; raises UsageError if the task cannot be loaded."""
+        from behavesim.similarity import BehaveSim  # numba takes a second to load
 
         task = self.task()
         with as_part_errors(type(task), "task"):

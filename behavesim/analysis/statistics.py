@@ -90,7 +90,7 @@ def mean_of_known(values: Sequence[float | None]) -> float | None:
 def summarise_pairs(differences: Sequence[float]) -> Paired:
     """Return the summary of differences within pairs, at least one."""
     p = signed_rank(differences)
-    return Paired(float(np.mean(differences)), *_agreeing(_of_signs(differences), p), p)
+    return Paired(float(np.mean(differences)), *_widen_to_agree(_signed_rank_interval(differences), p), p)
 
 
 def signed_rank(differences: Sequence[float]) -> float | None:
@@ -122,7 +122,7 @@ def least_p_of_pairs(pairs: int, tests: int = 1) -> float:
 def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:
     """Return the probability of each sum, from 0 to that of all ranks, if each rank counts with probability 1/2."""
     chances = np.ones(1)
-    for rank in ranks:
+    for rank in ranks:  # the rank counts or not: the distribution, and the same shifted by it, half each
         chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
     return chances
 
@@ -130,7 +130,7 @@ def rank_sum_chances(ranks: Iterable[int]) -> NDArray[np.float64]:
 def sample(values: Sequence[float]) -> Sample:
     """Return values, at least one, with their mean, standard deviation and confidence interval."""
     mean = float(np.mean(values))
-    low, high = _of_signs(values)
+    low, high = _signed_rank_interval(values)
     if low is not None and high is not None:  # a mean that a few far values move out of the interval is held too
         low, high = min(low, mean), max(high, mean)
     return Sample(tuple(values), mean, float(np.std(values, ddof=1)) if len(values) > 1 else None, low, high)
@@ -148,7 +148,7 @@ def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
         return MeanDifference(between, None, None, None, None, None)
     p = mann_whitney(a, b)
     shifts = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)).ravel()
-    interval = _agreeing(_ends(shifts, _rejected_divisions(*sorted((len(a), len(b))))), p)
+    interval = _widen_to_agree(_interval_of(shifts, _rejected_divisions(*sorted((len(a), len(b))))), p)
     return MeanDifference(between, *interval, p, share_greater(a, b), None)
 
 
@@ -166,6 +166,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     """
     from scipy.stats import mannwhitneyu, rankdata  # scipy.stats takes a second to load
 
+    # levels, not values: 0.1 + 0.2 and 0.3 are a tie, which floats would break at random
     levels = _levels([*a, *b])
     if len(set(levels)) == 1:
         return 1.0
@@ -209,6 +210,7 @@ def _two_sided(chances: NDArray[np.float64], found: int) -> float:
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Return the p-values of a family of tests after Holm's step-down correction; those that are None do not count."""
+    # the smallest p is multiplied by the number of tests, the next by one less, and so on
     ascending = sorted(p for p in p_values if p is not None)
     corrected: dict[float | None, float] = {}  # equal p-values get one correction: the first of them decides
     least = 0.0  # a larger p-value is never corrected to a smaller one: where a test fails, all later ones fail
@@ -217,21 +219,21 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return [corrected.get(p) for p in p_values]
 
 
-def _of_signs(values: Sequence[float]) -> tuple[float | None, float | None]:
+def _signed_rank_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     # Its ends are means of two values (Walsh averages): shifting the values by one of these changes the sum of ranks.
     array = np.asarray(values, dtype=np.float64)
     first, second = np.triu_indices(len(array))
-    return _ends((array[first] + array[second]) / 2, _rejected_signs(len(array)))
+    return _interval_of((array[first] + array[second]) / 2, _rejected_rank_sums(len(array)))
 
 
-def _ends(shifts: NDArray[np.float64], rejected: int) -> tuple[float | None, float | None]:
+def _interval_of(shifts: NDArray[np.float64], rejected: int) -> tuple[float | None, float | None]:
     if rejected == 0:
         return None, None
     ordered = np.sort(shifts)
     return float(ordered[rejected - 1]), float(ordered[-rejected])
 
 
-def _agreeing(interval: tuple[float | None, float | None], p: float | None) -> tuple[float | None, float | None]:
+def _widen_to_agree(interval: tuple[float | None, float | None], p: float | None) -> tuple[float | None, float | None]:
     # The number of shifts to leave out is that for data without ties, while the test counts the ties that there are: so
     # with ties the two can differ by a step, and a reader would see an interval without 0 beside a p-value above 0.05.
     low, high = interval
@@ -241,9 +243,9 @@ def _agreeing(interval: tuple[float | None, float | None], p: float | None) -> t
 
 
 @cache
-def _rejected_signs(values: int) -> int:
+def _rejected_rank_sums(values: int) -> int:
     """Return how many sums of signed ranks, counted from 0, the two-sided test of so many values rejects at 5 %."""
-    return _rejected(rank_sum_chances(range(1, values + 1)))
+    return _count_rejected(rank_sum_chances(range(1, values + 1)))
 
 
 @cache
@@ -255,8 +257,9 @@ def _rejected_divisions(few: int, many: int) -> int:
         spread = math.sqrt(few * many * (few + many + 1) / 12)
         return max(0, math.ceil(few * many / 2 - 0.5 + float(norm.ppf(SIGNIFICANCE / 2)) * spread))
     least = few * (few + 1) // 2  # the sum of ranks at which U is 0
-    return _rejected(_division_chances(range(1, few + many + 1), few)[least:])
+    return _count_rejected(_division_chances(range(1, few + many + 1), few)[least:])
 
 
-def _rejected(chances: NDArray[np.float64]) -> int:
+# The sum up to which a one-sided tail, doubled, stays below the level: so many shifts the interval leaves out.
+def _count_rejected(chances: NDArray[np.float64]) -> int:
     return int((2 * np.cumsum(chances) < SIGNIFICANCE).sum())

@@ -39,11 +39,7 @@ FORMAT = 3
 
 @dataclass(frozen=True)
 class RecommendedProgram(Scored):
-    """The program chosen on validation instances; `validation_score` is its score there.
-
-    `gain` is its gain on the template over search and validation instances, a fraction. `registered` is the number of
-    candidates that it was chosen from; later ones were not considered.
-    """
+    """The program chosen on validation instances from the first `registered` candidates; `gain` is a fraction."""
 
     validation_score: float
     gain: float | None
@@ -54,20 +50,15 @@ class RecommendedProgram(Scored):
 class Summary:
     """A run at a glance: scores in the task's unit, gaps as fractions; a field is None if unknown or not applicable.
 
-    `stopped_by` names what ended the run. `rejected` counts candidates by reason. `seconds` is active time, without
-    pauses between sessions. `unit` says what scores are numbers of.
-
     `best` is the best candidate, even if the template scores higher: comparisons of methods use it. `best_program` is
-    what the run found, and what best.py holds: the best candidate, or the template (-1) until a candidate is better.
-    `gain` is how much better `best` is than the template, as a fraction of its score; if that is 0, the difference.
-    `top10_gap` is the mean gap of the ten best distinct programs.
+    what the run found, and what best.py holds: the template (-1) until a candidate is better. `gain` is how much better
+    `best` is than the template, as a fraction of its score; if that is 0, the difference. `top10_gap` is the mean of
+    the ten best.
 
-    `tokens` maps each kind of token to a sum, and `cost_usd` is its cost. `estimated` adds estimates for replies that
-    did not report their tokens; None if all did. `unanswered` requests were sent and given up, and may be billed.
-
-    `score_source` is "self-reported" if an evaluator beside the programs computes the scores. `behaviour` names what
-    programs are compared by (docs/how-to/traces.md). `digest` is a SHA-256 of all registered candidates' sources,
-    scores and islands. `advice` has what a person advised the model.
+    `seconds` are without pauses between sessions. `tokens` are sums by kind, and `cost_usd` is their cost. `estimated`
+    adds estimates for replies that did not report theirs. `unanswered` requests were given up, and may be billed.
+    `behaviour` names what programs are compared by (docs/how-to/traces.md). `digest` is a SHA-256 of all registered
+    candidates' sources, scores and islands.
     """
 
     run: str
@@ -173,8 +164,7 @@ def state_of(run: Run) -> State:
 def given_up(run: Run) -> int:
     """Return the number of requests that were under way when the run ended and may have been billed.
 
-    It is 0 for a running run, if no model was asked, or if the proposer keeps its requests, as batches are. A killed
-    run could not count them: then it is an upper bound, at most the number of connections.
+    It is 0 for a running run, or if no model was asked. For a killed run, which could not count, it is an upper bound.
     """
     from behavesim.proposers.proposer import keeps_requests, models_asked
 

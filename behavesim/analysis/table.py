@@ -53,8 +53,7 @@ class Column:
     name: str
     unit: Unit = WORDS
     title: str | None = None
-    is_whole: bool = False
-    """Whether cells are never wrapped to a second line, so that people can copy them."""
+    is_whole: bool = False  # whether cells are never wrapped to a second line, so that people can copy them
 
     @property
     def heading(self) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 
 from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
-from behavesim.evaluators.description import Description, describe_evaluator
 from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration
+from behavesim.evaluators.evaluation import Description, describe_evaluator
 from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_program
 
 # Name of the folder, in that of the runs, for the task files that are made from a command's options.
@@ -79,17 +79,17 @@ def task_file(
     """
     convention, place = convention_of(wanted.evaluator)
     known = _configuration(wanted, convention, place, tell)
-    file = _completed(wanted, convention, place, known)
+    file = _describe_task(wanted, convention, place, known)
     tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
-    with _new_files(runs) as write:
+    with _written_files(runs) as write:
         if convention in ("llm4ad", "eoh"):
             said = asyncio.run(describe_evaluator(place, allow_weak_isolation))
-            file = _of_class(file, said, write)
+            file = _add_class_description(file, said, write)
         path = write(f"{file.name}-{_hash(file.to_toml())}.toml", file.to_toml())
         yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
 
 
-def _completed(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
+def _describe_task(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
     # `known` are the configuration's values by name.
     if wanted.program is None and convention not in ("llm4ad", "eoh"):
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
@@ -119,7 +119,7 @@ def _completed(wanted: Wanted, convention: Convention, place: str, known: Mappin
     return file
 
 
-def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
+def _add_class_description(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
     # If there is no first program, `write` writes the class's template program.
     program = file.program
     if not program and not said.template.strip():
@@ -141,7 +141,7 @@ def _refuse_wide(folder: Path) -> None:
 
 
 def _name(convention: Convention, place: str) -> str:
-    """Return the task's name: the class's, the file's or its folder's; for a command the current folder's."""
+    """Return the name of the class, the evaluator's file or its folder, or for a command the current folder."""
     if convention == "command":
         name = Path.cwd().name
     elif convention in ("llm4ad", "eoh"):
@@ -186,7 +186,7 @@ def _short(value: object) -> str:
 
 
 @contextmanager
-def _new_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
+def _written_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
     # At the end, new files and folders are removed if no run's settings name the last new file.
     folder, new = (runs / MADE).resolve(), list[Path]()
     was_there = [each for each in (runs, folder) if each.exists()]

@@ -89,9 +89,9 @@ def new_launch(
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
     defaults = {"workers": cores(), "proposer": unsaid, **(suggested or {})}
     settings, loaded = task_settings(task, flags, assignments, file, defaults)
-    original = _replayed(settings, runs_dir)
+    original = _run_to_replay(settings, runs_dir)
     if original is not None:
-        settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **_asked_as_in(original)})
+        settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **_prompt_settings_of(original)})
     # all that can refuse the run comes before anything is evaluated or written
     if needs_key and (missing := proposer_type(settings.proposer).missing()):
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
@@ -117,12 +117,12 @@ def _refuse_taken_port(settings: Settings) -> None:
             raise UsageError(f"cannot take programs at port {port}: {error.strerror}; choose another") from None
 
 
-def _replayed(settings: Settings, runs_dir: Path) -> RunFolder | None:
+def _run_to_replay(settings: Settings, runs_dir: Path) -> RunFolder | None:
     kind, run = proposer_parts(settings.proposer)
     return RunFolder.find(runs_dir, run) if kind == "replay" else None
 
 
-def _asked_as_in(original: RunFolder) -> dict[str, Any]:
+def _prompt_settings_of(original: RunFolder) -> dict[str, Any]:
     """Return `ask_once`, `ask_each_once` and `notes` by name, which a replay takes over from its original."""
     settings = settings_from_journal(original.read_settings())
     # where nobody read the prompts, there were no notes and questions were repeated: the settings have to say so

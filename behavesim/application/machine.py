@@ -105,7 +105,7 @@ def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, tod
     `listed` maps the endpoint's models to the day on which each ends (YYYY-MM-DD), None if unknown; `today` is in that
     form.
     """
-    remarks = [_served(model, listed, today)]
+    remarks = [_serving_text(model, listed, today)]
     if prices.deprecates(model):
         remarks.append("its vendor is going to end it")
     if not prices.knows(model):
@@ -113,7 +113,7 @@ def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, tod
     return remarks
 
 
-def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
+def _serving_text(model: str, listed: Mapping[str, str | None], today: str) -> str:
     if model not in listed:
         return f"not served; {nearest(model, listed) or 'choose another with --model'}"
     day = listed[model]

@@ -46,6 +46,7 @@ async def record_portfolio(
         UsageError: The runs' tasks or instances differ, two runs have one name, or isolation is too weak.
         BehavesimError: Another process holds the first run, or the sandbox fails.
     """
+    # the lock keeps a resumed search from writing to the journal between the choice and its event
     with folders[0].locked():
         run, *others = [Run.load(folder.path) for folder in folders]
         runs = {each.folder.run: each for each in (run, *others)}
@@ -159,6 +160,7 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
     count = len(sources)
     if count < 2 or not has_rivals(task):
         return ()
+    # one program that fails would make every way with all of them look worse than it is
     once = await _try(settings, task, sources, 1)
     if len(once) < count:
         return ()

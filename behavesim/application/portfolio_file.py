@@ -79,14 +79,14 @@ def portfolio_file(
     """
     modules = dict.fromkeys(kind.__module__ for kind in reversed(type(task).__mro__))  # base classes first
     own = [name for name in modules if name not in ("builtins", "abc") and not name.startswith("behavesim.")]
-    files = "".join(f"    {name!r}: {_quoted(inspect.getsource(sys.modules[name]))},\n" for name in own)
+    files = "".join(f"    {name!r}: {_literal(inspect.getsource(sys.modules[name]))},\n" for name in own)
     is_built_in = own[-1].startswith(BUILT_IN)
-    listed = "".join(f"    {comment(line)}\n    {_quoted(source)},\n" for line, source in programs.items())
+    listed = "".join(f"    {comment(line)}\n    {_literal(source)},\n" for line, source in programs.items())
     text = _TEXT.format(programs=listed, task=repr(reference) if is_built_in else f"{{\n{files}}}", seconds=seconds)
     return "\n".join(map(comment, headline)) + f"\n{text}"
 
 
-def _quoted(source: str) -> str:
+def _literal(source: str) -> str:
     """Return a text, with one line feed at its end, as a Python literal that people can read."""
     text = source.strip() + "\n"
     if "\\" in text or "'''" in text:
@@ -148,7 +148,7 @@ def be_member() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the program prints must not mix with its solution
     # A program that kills its parent kills this process, and not the one of the person who called `solve`.
     if child := os.fork():
-        os.close(answer)
+        os.close(answer)  # else the reader would wait for this end, too, after the program is gone
         os.waitpid(child, 0)
         return
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))  # it also ends a program that left the process group

@@ -19,7 +19,7 @@ from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import moment_of_search
-from behavesim.application.held_out import reports_of
+from behavesim.application.evaluation import reports_of
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.session import in_a_loop_of_its_own
 from behavesim.base.errors import UsageError

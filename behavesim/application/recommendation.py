@@ -55,7 +55,7 @@ async def record_recommendation(run: Run, task: Task, workers: int | str | None 
             event = await recommend(run, judge)
         async with SqliteJournal(run.folder.journal) as journal:
             await journal.append([event])
-        run.follow()
+        run.follow()  # from the journal, not from `event`: the folder must say what a reader of it would find
         _write(run, event)
 
 

@@ -62,7 +62,7 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
 
     def end() -> None:
         if (act := next(acts, None)) is None:
-            _leave()
+            _exit_at_once()
         if not loop.is_closed():  # the work may have ended just before
             loop.call_soon_threadsafe(act)
 
@@ -88,7 +88,7 @@ def _when_asked_to_end(act: Callable[[], object]) -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _leave() -> NoReturn:
+def _exit_at_once() -> NoReturn:
     """End the process at once with exit code 130, without waiting for threads or the event loop."""
     if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), SHOW_CURSOR)
@@ -241,18 +241,18 @@ async def _session(
 ) -> Ended:
     async with start_shared_cluster(launch.settings.workers):
         async with AsyncExitStack() as stack:
-            async with _said(tell, doing):
+            async with _saying_still(tell, doing):
                 search = await stack.enter_async_context(beginning)
             await stack.enter_async_context(view(launch, search))
             reason = await _run_in_order(launch, search)
-        async with _said(tell, "reading the journal for the summary"):
+        async with _saying_still(tell, "reading the journal for the summary"):
             run = await asyncio.to_thread(_read, launch)
         await _recommend(launch, run, tell)
     return Ended(reason, run)
 
 
 @asynccontextmanager
-async def _said(tell: Tell, doing: str) -> AsyncIterator[None]:
+async def _saying_still(tell: Tell, doing: str) -> AsyncIterator[None]:
 
     async def say() -> None:
         began = time.monotonic()
@@ -335,5 +335,5 @@ async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
 
         doing = f"trying the best programs of {launch.folder.run} on validation instances"
         tell(doing)
-        async with _said(tell, doing):
+        async with _saying_still(tell, doing):
             await record_recommendation(run, launch.task, launch.settings.workers)

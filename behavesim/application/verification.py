@@ -36,12 +36,12 @@ async def verify_runs(
     async with start_shared_cluster(workers):
         found = await verify(folder, workers, progress, sample)
         if not found.damage and not found.is_lost and sample is None:
-            found.differences += [each async for each in _differences(folder, workers, found)]
+            found.differences += [each async for each in _compare_choices(folder, workers, found)]
             found.differences.sort(key=lambda each: each.seq)
     return found
 
 
-async def _differences(folder: RunFolder, workers: int | str, found: Verification) -> AsyncIterator[Discrepancy]:
+async def _compare_choices(folder: RunFolder, workers: int | str, found: Verification) -> AsyncIterator[Discrepancy]:
     openings = [event for _, _, event in read_events(folder.journal, only=OPENINGS) if isinstance(event, OPENINGS)]
     choices = list(read_events(folder.journal, only=(Recommended, PortfolioChosen)))
     if any(_task_of(event) != _task_of(openings[-1]) for event in openings):
@@ -50,7 +50,7 @@ async def _differences(folder: RunFolder, workers: int | str, found: Verificatio
         return
     for seq, _, event in choices:
         assert isinstance(event, Choice), "only choices are read"
-        if difference := discrepancy(seq, await _again(folder, workers, seq, event, found), event):
+        if difference := discrepancy(seq, await _choose_again(folder, workers, seq, event, found), event):
             yield difference
 
 
@@ -58,7 +58,7 @@ def _task_of(event: RunStarted | RunForked) -> list[str | None]:
     return [event.provenance.get(key) for key in ("task", "instances")]
 
 
-async def _again(folder: RunFolder, workers: int | str, seq: int, event: Choice, found: Verification) -> Choice:
+async def _choose_again(folder: RunFolder, workers: int | str, seq: int, event: Choice, found: Verification) -> Choice:
     """Return the choice that follows from the events before event `seq`, and count that in `found`."""
     # A portfolio of several runs is not chosen again: it is counted as unchecked, and returned as recorded.
     if isinstance(event, PortfolioChosen) and event.others:

@@ -86,8 +86,8 @@ def nearest(name: str, known: Iterable[str], suffix: str = "") -> str:
 # Exceptions that a task or method may raise if a check gives it invalid values; others are reported as faults.
 PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 
-# The result of a check: "ok" needs nothing, "warning" is worth knowing, "mend" must be corrected.
-Result = Literal["ok", "warning", "mend"]
+# The result of a check: "ok" needs nothing, "warning" is worth knowing, "fail" must be corrected.
+Result = Literal["ok", "warning", "fail"]
 
 
 @dataclass(frozen=True)

@@ -345,7 +345,7 @@ async def examine_method(method: str) -> AsyncIterator[Finding]:
         except FAILED as error:
             line = line_in(file_of(found), error)
             where = "" if line is None else f", in line {line}"
-            yield Finding(f"complete{kind}", "mend", f"{rehearsed} fails: {_error_message(error)}{where}")
+            yield Finding(f"complete{kind}", "fail", f"{rehearsed} fails: {_error_message(error)}{where}")
             return
         ended = f"{rehearsed} ends, {whole.state.tally.feasible} of them feasible"
         yield Finding(f"complete{kind}", "ok", ended)
@@ -384,7 +384,7 @@ async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) ->
                 "decide by the state alone, draw from self.generator(number), and do not read outcomes of candidates "
                 "that are still open"
             )
-            return Finding(f"deterministic{kind}", "mend", f"replies in another order make another run: {advice}")
+            return Finding(f"deterministic{kind}", "fail", f"replies in another order make another run: {advice}")
     return Finding(f"deterministic{kind}", "ok", f"the same run with replies in {SHUFFLES} orders")
 
 
@@ -404,7 +404,7 @@ async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind
         resumed = await _search_watched(broken, settings, random.Random(-k))
         if resumed.state.digest() != digest:
             advice = "keep nothing in attributes, since a resumed run has the state alone"
-            return Finding(f"resumable{kind}", "mend", f"stopped after event {k}, it makes another run: {advice}")
+            return Finding(f"resumable{kind}", "fail", f"stopped after event {k}, it makes another run: {advice}")
     said = f"stopped after every {STRIDE}th of {events} events, it makes the same run"
     return Finding(f"resumable{kind}", "ok", said)
 

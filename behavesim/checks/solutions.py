@@ -190,13 +190,13 @@ def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Li
 
 
 def _deterministic(task: Task, first: Solved, second: Solved | Failure, verdict: Verdict) -> Finding:
-    """Return a finding: "mend" unless judging `first` again and the second run both give `verdict`, that on `first`."""
+    """Return a finding: "fail" unless judging `first` again and the second run both give `verdict`, that on `first`."""
     if judge_solutions(task, first) != verdict:
-        return Finding("determinism", "mend", "`score` or `trajectory` returns something else for the same solution")
+        return Finding("determinism", "fail", "`score` or `trajectory` returns something else for the same solution")
     # the CPU time is no result
     if isinstance(second, Failure) or _timeless(judge_solutions(task, second)) != _timeless(verdict):
         message = "the template gives other results on a second run; seed what `solve` draws"
-        return Finding("determinism", "mend", message)
+        return Finding("determinism", "fail", message)
     return Finding("determinism", "ok", "the template scores and behaves the same twice")
 
 
@@ -206,7 +206,7 @@ def _timeless(verdict: Verdict) -> Verdict:
 
 
 def _direction(task: Task, score: float) -> Finding:
-    """Return a finding on the objective: "mend" if the template is better than the best score known, else "ok"."""
+    """Return a finding on the objective: "fail" if the template is better than the best score known, else "ok"."""
     objective = task.objective
     gap = objective.gap(score)
     if gap is None:
@@ -214,7 +214,7 @@ def _direction(task: Task, score: float) -> Finding:
         return Finding("direction", "ok", f"{objective.direction}; best_known is {why}, so gaps will be unknown")
     if gap < 0:
         better = f"the template is better than best_known={objective.best_known:g}"
-        return Finding("direction", "mend", f"{better}: the direction or that value is wrong")
+        return Finding("direction", "fail", f"{better}: the direction or that value is wrong")
     return Finding("direction", "ok", f"{objective.direction}, the template is {100 * gap:.2f} % from the best known")
 
 
@@ -233,7 +233,7 @@ def _score_scale(task: Task, score: float) -> Finding:
 
 def _check_scoring(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's."""
-    # If not, it is "mend" for a forgery that breaks the rules of every problem, else a warning. A forgery that names
+    # If not, it is "fail" for a forgery that breaks the rules of every problem, else a warning. A forgery that names
     # the same things otherwise is one at an equal score, too. `scores` are those of the template's `solutions`.
     suspect = renamed = None
     for _, forgery, score, honest in _accepted_forgery(task, solutions, scores, forgeries):
@@ -244,7 +244,7 @@ def _check_scoring(task: Task, solutions: Sequence[Solution], scores: Sequence[f
         message = f"a solution with {forgery.what} scores {score:.6g}, better than the template's {honest:.6g}"
         if forgery.absurd:
             advice = "refuse it with InvalidSolution, unless the direction is wrong"
-            return Finding("trusted scoring", "mend", f"{message}; {advice}")
+            return Finding("trusted scoring", "fail", f"{message}; {advice}")
         suspect = suspect or f"{message}; if it breaks a rule, refuse it with InvalidSolution"
     if suspect:
         return Finding("trusted scoring", "warning", suspect)
@@ -256,7 +256,7 @@ def _check_scoring(task: Task, solutions: Sequence[Solution], scores: Sequence[f
 
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole."""
-    # If not, it is "mend" if one half is accepted on every instance, else a warning. `scores` are those of the
+    # If not, it is "fail" if one half is accepted on every instance, else a warning. `scores` are those of the
     # template's `solutions`.
     accepted: dict[str, list[str]] = {}
     for number, half, score, honest in _accepted_forgery(task, solutions, scores, lambda solution, _: halves(solution)):
@@ -267,7 +267,7 @@ def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -
     # a half that every instance accepts is a hole in `score`; one that some accept may be luck
     most = max(accepted.values(), key=len)
     advice = "count the parts in `score`, and refuse with InvalidSolution where some are missing"
-    return Finding("whole solutions", "mend" if len(most) == len(solutions) else "warning", f"{most[0]}; {advice}")
+    return Finding("whole solutions", "fail" if len(most) == len(solutions) else "warning", f"{most[0]}; {advice}")
 
 
 def _accepted_forgery(
@@ -327,7 +327,7 @@ def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[
 
 def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
     """Return a finding on whether the normaliser is at least the largest distance from a first state to a later one."""
-    # It is "mend" if not, or if states cannot be compared, and a warning for the normaliser "pair".
+    # It is "fail" if not, or if states cannot be compared, and a warning for the normaliser "pair".
     from behavesim.similarity import BehaveSim
 
     measure = BehaveSim(task.normaliser)
@@ -337,7 +337,7 @@ def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
             make, state = getattr(Trajectory, trajectory.kind), trajectory.state(0)
             measure.similarity(make(state if trajectory.kind == "prefixes" else [state]), trajectory)
     except TrajectoryError as error:
-        return Finding("normaliser", "mend", str(error))
+        return Finding("normaliser", "fail", str(error))
     if task.normaliser == "pair":
         effect = "each distance is divided by the longer of the two states, which changes values a lot"
         advice = "name the greatest distance that two solutions can have"

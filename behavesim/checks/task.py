@@ -27,7 +27,8 @@ from behavesim.checks.instances import (
 from behavesim.checks.solutions import examine_solutions
 from behavesim.engine.build import first_prompt, judge_of, judging, sandbox
 from behavesim.engine.outcome import outcome_of_verdict
-from behavesim.evaluators.evaluation import UNREAD, EvaluatorJudge
+from behavesim.evaluators.detection import UNREAD
+from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.evaluators.tracing import METRICS, in_words
 from behavesim.methods.method import method_of
 from behavesim.programs.answer import fenced_blocks
@@ -130,7 +131,7 @@ async def check_task(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     instances = _check_instances(task)
     for finding in instances:
         yield finding
-    if "mend" in {finding.result for finding in instances}:
+    if "fail" in {finding.result for finding in instances}:
         return
     pristine = {split: instances_hash(task, split) for split in task.splits}
     yield check_splits_distinct(task)
@@ -159,14 +160,14 @@ async def _examine_evaluations(
     # as a run does it, within its limits: what follows has none
     template = await try_program(judge, task.template)
     if isinstance(template, Failure):
-        yield Finding("scoring", "mend", f"the template's solutions cannot be judged: {template.message}")
+        yield Finding("scoring", "fail", f"the template's solutions cannot be judged: {template.message}")
         return
     try:
         found = [check_instances_unchanged(task), *examine_solutions(task, first, second, seconds, Limits.of(settings))]
         for finding in found:
             yield finding
     except TaskError as error:
-        yield Finding("scoring", "mend", str(error))
+        yield Finding("scoring", "fail", str(error))
         return
     # last, since all that came before has used the instances
     yield check_instances_after_use(pristine["search"], instances_hash(task, "search"))
@@ -174,7 +175,7 @@ async def _examine_evaluations(
         if len(instances_of(task, split)):
             yield await _score_on_split(split, settings, task)
     yield _check_building_blocks(task)
-    if not any(finding.name == "determinism" and finding.result == "mend" for finding in found):
+    if not any(finding.name == "determinism" and finding.result == "fail" for finding in found):
         async for finding in _show_prompts_and_answers(settings, task, judge, template):
             yield finding
 
@@ -191,15 +192,15 @@ async def _show_prompts_and_answers(
         yield smallest_real_difference(task, template, changes)
         yield prompt_finding(settings, task, template, judge.isolation)
     except TaskError as error:  # one of the methods that put decisions or instances in words
-        yield Finding("words", "mend", str(error))
+        yield Finding("words", "fail", str(error))
 
 
 def _check_description(task: Task) -> Finding:
     """Return a finding on whether the task has a description for the prompts."""
-    # It is a warning if there is none, and "mend" if it still says "CHANGE:", as that of a new task file does.
+    # It is a warning if there is none, and "fail" if it still says "CHANGE:", as that of a new task file does.
     if "CHANGE:" in task.description:
         advice = "say in the class's docstring what is sought, without the word CHANGE"
-        return Finding("description", "mend", f"it is still the one that `task init` wrote; {advice}")
+        return Finding("description", "fail", f"it is still the one that `task init` wrote; {advice}")
     if task.description:
         return Finding("description", "ok", f"{len(task.description.split())} words for the prompt")
     advice = "say in the class's docstring what is decided, what counts and which way is better"
@@ -207,18 +208,18 @@ def _check_description(task: Task) -> Finding:
 
 
 def _template_failure(failure: Failure) -> Finding:
-    """Return a "mend" finding on a template that fails."""
+    """Return a "fail" finding on a template that fails."""
     advice = "; a template must import what it uses" if "NameError" in failure.message else ""
-    return Finding("template", "mend", f"it fails ({failure.reason}): {failure.message}{advice}")
+    return Finding("template", "fail", f"it fails ({failure.reason}): {failure.message}{advice}")
 
 
 def _check_instances(task: Task) -> list[Finding]:
-    """Return findings on each split's instances; if none is "mend", also one if `task init` could not read a call."""
+    """Return findings on each split's instances; if none is "fail", also one if `task init` could not read a call."""
     found = [check_instances_present(task, split) for split in task.splits]
-    if "mend" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
+    if "fail" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
         return found
     said = f"an argument is still {UNREAD!r}; write the calls that the evaluator makes in `instances`"
-    return [*found, Finding("calls", "mend", said)]
+    return [*found, Finding("calls", "fail", said)]
 
 
 def _has_placeholder(calls: object) -> bool:
@@ -230,24 +231,24 @@ def _has_placeholder(calls: object) -> bool:
 
 
 async def _score_on_split(split: Split, settings: Settings, task: Task) -> Finding:
-    """Return a finding on whether the template can be scored on a split that the search does not use; "mend" if not."""
+    """Return a finding on whether the template can be scored on a split that the search does not use; "fail" if not."""
     try:
         async with judging(settings, task, split) as judge:
             verdict = await judge.evaluate(task.template)
     except TaskError as error:
-        return Finding(f"on {split}", "mend", str(error))
+        return Finding(f"on {split}", "fail", str(error))
     if isinstance(verdict, Verdict):
         return Finding(f"on {split}", "ok", f"the template scores {verdict.score:.6g}")
-    return Finding(f"on {split}", "mend", f"the template fails ({verdict.reason}): {verdict.message}")
+    return Finding(f"on {split}", "fail", f"the template fails ({verdict.reason}): {verdict.message}")
 
 
 def _check_building_blocks(task: Task) -> Finding:
     """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
-    # It is "mend" if not, or if the grammar cannot be used, and "ok" untried if the task has no grammar that suits.
+    # It is "fail" if not, or if the grammar cannot be used, and "ok" untried if the task has no grammar that suits.
     try:
         writer = offline_proposer().grammar_writer(task)
     except TaskError as error:
-        return Finding("building blocks", "mend", str(error))
+        return Finding("building blocks", "fail", str(error))
     if writer is None:
         said = "none: without a model the text of programs is changed, as no grammar suits the template's annotations"
         return Finding("building blocks", "ok", f"{said}; write a `grammar` for more")
@@ -255,7 +256,7 @@ def _check_building_blocks(task: Task) -> Finding:
     missing = set[str]().union(*(missing_names(fenced_blocks(block)[0]) for block in blocks))
     if missing:
         message = f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
-        return Finding("building blocks", "mend", message)
+        return Finding("building blocks", "fail", message)
     return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
 
 
@@ -293,7 +294,7 @@ async def examine_evaluator(settings: Settings, task: Task) -> AsyncIterator[Fin
         tries = [await judge.evaluate(task.template) for _ in range(HONEST)]
         honest = [each for each in tries if isinstance(each, Verdict)]
         if failed := next((each for each in tries if isinstance(each, Failure)), None):
-            yield Finding("first program", "mend", f"it fails ({failed.reason}): {failed.message}")
+            yield Finding("first program", "fail", f"it fails ({failed.reason}): {failed.message}")
             return
         yield Finding("first program", "ok", f"it scores {', '.join(f'{each.score:.6g}' for each in honest)}")
         async for finding in _try_forgeries(settings, task, honest):

@@ -1,9 +1,10 @@
-"""Reads evaluators without running them: their convention, configuration file and template."""
+"""Reads evaluators without running them: their convention, configuration, template, and how they call a program."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,8 @@ def convention_of(text: str) -> tuple[Convention, str]:
     """Return the convention of an evaluator that a person named, and its place: paths made absolute, or the command.
 
     A script with `--program_path` and `--results_dir` is ShinkaEvolve's, a file with `evaluate` or `evaluate_stage1`
-    OpenEvolve's. A class derived from `BaseProblem`, or in the package `eoh`, is EoH's. So is one of EoH's older shape:
-    without a base class and with `evaluate`, not `evaluate_program`. Any other is LLM4AD's;
-    "module:Class" is not looked up. Raises UsageError if it is none of these, a file cannot be read or is no Python, or
-    a command has no `{program}`.
+    OpenEvolve's. A class derived from `BaseProblem`, in the package `eoh`, or of EoH's older shape is EoH's; any other
+    class is LLM4AD's. "module:Class" is not looked up. Raises UsageError if it is none of these.
     """
     if text.startswith(COMMAND):
         command = text.removeprefix(COMMAND).strip()
@@ -46,7 +45,6 @@ def convention_of(text: str) -> tuple[Convention, str]:
 
 
 def _of_file(place: str) -> Convention:
-    """Return a file's convention by the names in its text; raises UsageError if it has none, or cannot be read."""
     source = read_text_file(Path(place), "evaluator")
     if "--program_path" in source and "--results_dir" in source:
         return "shinka"
@@ -59,7 +57,9 @@ def _of_file(place: str) -> Convention:
 
 
 def _of_class(place: str, name: str) -> Convention:
-    """Return the convention of an evaluator class: "eoh" or "llm4ad"."""
+    """Return the convention of an evaluator class, by the path of a .py file or the name of a module: "eoh" or
+    "llm4ad".
+    """
     # `place` is the path of a .py file or the name of a module. In a file, a class with the base `BaseProblem` follows
     # "eoh", and one of EoH's older shape; a module does so if it is in the package `eoh`. All others follow "llm4ad".
     if not place.endswith(".py"):
@@ -77,7 +77,7 @@ def _of_class(place: str, name: str) -> Convention:
 
 
 def is_evaluator(path: Path) -> bool:
-    """Whether a Python file is an evaluator, as `convention_of` finds it, and binds no `task`; False if unreadable."""
+    """Whether a Python file is an evaluator, as `convention_of` finds it, and binds no `task`."""
     try:
         _of_file(str(path))
         bound = (name for node in _tree(read_text_file(path, "evaluator"), str(path)).body for name in _bound_by(node))
@@ -87,26 +87,20 @@ def is_evaluator(path: Path) -> bool:
 
 
 def stages_in(place: str) -> int:
-    """Return how many stages the file of an OpenEvolve evaluator defines: `evaluate_stage1`, 2 and 3, without a gap.
-
-    Raises UsageError if the file cannot be read or is no Python.
-    """
+    """Return how many stages an OpenEvolve evaluator defines: `evaluate_stage1`, 2 and 3, without a gap."""
     body = _tree(read_text_file(Path(place), "evaluator"), place).body
     bound = {name for node in body for name in _bound_by(node)}
     return next((stage for stage in range(3) if f"evaluate_stage{stage + 1}" not in bound), 3)
 
 
 def most_thresholds(convention: Convention, place: str) -> int:
-    """Return how many thresholds of stages an evaluator uses; `convention` and `place` are as from `convention_of`.
-
-    It is one for each stage but the last, one for a single stage, and 0 without stages. Raises as `stages_in`.
-    """
+    """Return how many thresholds an evaluator uses: one for each stage but the last, one for a single stage, else 0."""
     stages = stages_in(place) if convention == "openevolve" else 0
     return max(stages - 1, 1) if stages else 0
 
 
 def refuse_unused_thresholds(file: EvaluatorFile) -> None:
-    """Raise UsageError if a task's file has more thresholds than its evaluator uses, or as `stages_in`."""
+    """Raise UsageError if a task's file has more thresholds than its evaluator uses."""
     if file.thresholds and len(file.thresholds) > (most := most_thresholds(file.convention, file.evaluator)):
         used = f"uses {most} of them: one for each stage but the last" if most else "has no stages, so it uses none"
         raise UsageError(f"there are {len(file.thresholds)} thresholds, and the evaluator {used}; delete the others")
@@ -125,6 +119,7 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
             yield from (alias.asname or alias.name for alias in names)
 
 
+# Evaluators are read, not imported: their code would run outside the sandbox.
 def _tree(source: str, place: str) -> ast.Module:
     try:
         return parse(source)
@@ -156,7 +151,9 @@ class _Read(BaseModel):
     thresholds: tuple[float, ...] = Field((0.5, 0.75, 0.9), alias="evaluator.cascade_thresholds")
 
     def values(self, thresholds: int) -> dict[str, Any]:
-        """Return the values that are known, by names of `EvaluatorFile` fields and settings."""
+        """Return the known values, by names of `EvaluatorFile` fields and settings, with `thresholds` thresholds at
+        most.
+        """
         # Of the thresholds they have at most so many as the evaluator uses, and none of them if it has no stages.
         found = {
             "budget": self.budget,
@@ -172,25 +169,22 @@ class _Read(BaseModel):
 
 @dataclass(frozen=True)
 class Configuration:
-    """Values of a config.yaml, by names of `EvaluatorFile` fields and settings.
-
-    `ignored` are its other dotted keys; among them that of the thresholds, with those that are not used.
-    """
+    """Values of a config.yaml, by names of `EvaluatorFile` fields and settings; `ignored` are its other dotted keys."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
 
     @classmethod
     def usual(cls, thresholds: int) -> Configuration:
-        """Return what holds without a file: only so many of OpenEvolve's thresholds 0.5, 0.75 and 0.9."""
+        """Return what holds without a file: as many of OpenEvolve's thresholds 0.5, 0.75 and 0.9 as are used."""
         return cls(_Read.model_validate({}).values(thresholds))
 
 
 def read_configuration(path: Path, thresholds: int) -> Configuration:
     """Return what a config.yaml says; `thresholds` is the largest number of them that the evaluator uses.
 
-    They are OpenEvolve's defaults if the file gives none and does not turn stages off. A file without a mapping counts
-    as empty. Raises UsageError if the file cannot be read, is not YAML, or a value has the wrong kind.
+    They are OpenEvolve's defaults if the file gives none and does not turn stages off. Raises UsageError if the file
+    cannot be read, is not YAML, or a value has the wrong kind.
     """
     import yaml  # imported late: few runs have such a file
 
@@ -223,7 +217,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def entry_point(template: str) -> str:
     """Return the name that an evaluator calls a template program by: its first class, else its last function.
 
-    Raises TaskError if it defines neither, SyntaxError if it is no Python.
+    Raises TaskError if it defines neither.
     """
     body = parse(template).body
     classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
@@ -234,14 +228,121 @@ def entry_point(template: str) -> str:
 
 
 def is_class(template: str, name: str) -> bool:
-    """Return whether a template program defines a class of this name; raises SyntaxError if it is no Python."""
+    """Return whether a template program defines a class of this name."""
     return any(isinstance(node, ast.ClassDef) and node.name == name for node in parse(template).body)
 
 
 def annotation_of(template: str, name: str) -> str:
-    """Return the text of the annotation of what a function returns; "" if there is none, or no such function.
-
-    Raises SyntaxError if the template is no Python.
-    """
+    """Return the annotation of what a function of the template returns, as text; "" if there is none."""
     function = functions_in(template).get(name)
     return "" if function is None or function.returns is None else ast.unparse(function.returns)
+
+
+# Reads from an evaluator's text which function of a program it calls, and with which arguments.
+
+
+_RUN = "run_shinka_eval"
+# What ShinkaEvolve gives a program's function if the script does not say: the keyword arguments of a run.
+_SEEDED = 'lambda run: {"seed": run + 1}'
+# What stands for an argument that could not be read; `task check` looks for it in the instances.
+UNREAD = "CHANGE"
+_CALCULATED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function of the program, and how an evaluator calls it.
+
+    `calls` is Python text: a list with the arguments of each call, as a tuple or, if `are_named`, as a mapping. If not
+    all are known, UNREAD stands for a positional argument, and others are left out or guessed.
+    """
+
+    function: str
+    calls: str
+    are_named: bool = False
+    is_known: bool = True
+
+
+def call_evaluator(evaluator: str, program: str, module: str = "") -> Called | None:
+    """Return what a Python evaluator calls of a program, both as texts; None if it names none of its functions.
+
+    `module` is the name under which `calls` may use the evaluator's own functions.
+    """
+    tree = parse(evaluator)
+    functions = [node.name for node in parse(program).body if isinstance(node, ast.FunctionDef)]
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    constants = dict(_constants(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) == _RUN:
+            return _by_shinka(node, functions, constants, tree, module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (name := _name(node.func)) in functions and name not in own:
+            values = [_value(each, constants) for each in node.args]
+            is_known = None not in values and not node.keywords
+            read = [UNREAD if each is None else each for each in values]
+            return Called(name, repr([tuple(read)]), is_known=is_known)
+    named = {_name(node) for node in ast.walk(tree) if isinstance(node, ast.expr)}
+    found = next((name for name in functions if name in named), None)
+    return None if found is None else Called(found, "[()]", is_known=False)
+
+
+def _by_shinka(
+    call: ast.Call, functions: Collection[str], constants: Mapping[str, Any], tree: ast.Module, module: str
+) -> Called | None:
+    # `constants` are the values by name in the script `tree`; `module` is the name under which its functions can be
+    # used.
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    function = _value(given["experiment_fn_name"], constants) if "experiment_fn_name" in given else None
+    runs = _value(given["num_runs"], constants) if "num_runs" in given else 1
+    if not isinstance(function, str) or function not in functions:
+        return None
+    making = given.get("get_experiment_kwargs")
+    known = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    match making:
+        case ast.Name(name) if name in known:
+            text = f"{module}.{name}"
+        case ast.Lambda(args=ast.arguments(args=[parameter])) if not _names(making.body) - {parameter.arg}:
+            text = f"({ast.unparse(making)})"
+        case _:
+            text = f"({_SEEDED})"
+    is_known = isinstance(runs, int) and (making is None or text != f"({_SEEDED})")
+    return Called(function, f"[{text}(run) for run in range({runs or 1})]", True, is_known)
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
+    """Yield the names that are assigned at a script's top level and can be read (see `_value`), each with its value."""
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            value = _value(node.value, found)
+            for target in node.targets:
+                if isinstance(target, ast.Name) and value is not None:
+                    found[target.id] = value
+                    yield target.id, value
+
+
+def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
+    """Return the value of a literal, a constant, or a sum, difference or product of numbers; None for anything else."""
+    match node:
+        case ast.Name(name):
+            return constants.get(name)
+        case ast.BinOp(left, operation, right) if type(operation) in _CALCULATED:
+            both = _value(left, constants), _value(right, constants)
+            is_number = all(isinstance(each, int | float) for each in both)
+            return _CALCULATED[type(operation)](*both) if is_number else None
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _name(node: ast.expr) -> str:
+    """Return the name in `name`, `module.name` and `names["name"]`; "" for any other expression."""
+    match node:
+        case ast.Name(name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(str(name))):
+            return name
+    return ""
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}

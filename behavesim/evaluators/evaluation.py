@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib
 import importlib.util
-import operator
+import json
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from behavesim.base.errors import BehavesimError
+from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.text import parse
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
@@ -60,8 +58,9 @@ def load(given: str) -> Callable[[str], bytes]:
     """Load the evaluator of an EvaluatorFile in JSON; return a function from a program's text to its Result in JSON.
 
     It changes TMPDIR, HOME and the working directory of the process. Raises TaskError if the evaluator cannot be
-    loaded, OSError if its folder is missing.
+    loaded.
     """
+    # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
     file = EvaluatorFile.from_json(given)
     os.environ["TMPDIR"] = os.environ["HOME"] = "/tmp"
     os.chdir(file.folder)
@@ -77,7 +76,7 @@ def load(given: str) -> Callable[[str], bytes]:
     def evaluate(source: str) -> bytes:
         os.chdir(file.folder)  # the folder may have been replaced by an empty one of the same name
         recorder = Recorder()
-        found = _evaluated(run, file, source, recorder)
+        found = _evaluate(run, file, source, recorder)
         if source == first:
             found = replace(found, metrics={**found.metrics, **_surroundings(file, recorder)})
         return found.encoded()
@@ -117,13 +116,13 @@ def _surroundings(file: EvaluatorFile, recorder: Recorder) -> dict[str, float]:
     return found | {f"{LIBRARY_METRIC}{name}": 1.0 for name in LIBRARIES if importlib.util.find_spec(name)}
 
 
-def _evaluated(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) -> Result:
-    """Return the result of one evaluation; whatever evaluator and program raise is a failure in it."""
+def _evaluate(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) -> Result:
+    # what both print goes to a file: standard output belongs to the sandbox
     with _output_to(_SAID):
         try:
-            found = run(_written(source, file), recorder)
+            found = run(_write_program(source, file), recorder)
         except BaseException as error:  # noqa: BLE001 - whatever evaluator and program raise is the result
-            found = Result(None, feedback=_traceback(error), failure=_raised(error))
+            found = Result(None, feedback=_traceback(error), failure=_error_text(error))
     if found.score is None and not found.feedback:
         found = replace(found, feedback=_SAID.read_text(errors="replace")[-_SHOWN:])
     if _REFUSED.search(found.failure):
@@ -138,8 +137,8 @@ def _evaluated(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) -
     return replace(found, steps=metric_steps(found.metrics), traced=METRICS)
 
 
-def _written(source: str, file: EvaluatorFile) -> Path:
-    """Write a program's files below /tmp; return the path of its file, or of the folder if the text names its files."""
+def _write_program(source: str, file: EvaluatorFile) -> Path:
+    """Write a program's files below /tmp; return the path of its file, or of the folder if there are several."""
     folder, files = Path("/tmp/program"), separate_files(source)
     for path, text in files.items():
         place = folder / (path or f"program{file.suffix}")
@@ -160,8 +159,7 @@ def _output_to(path: Path) -> Iterator[None]:
             stream.flush()
 
 
-def _raised(error: BaseException) -> str:
-    """Return an exception's type and message in words for people."""
+def _error_text(error: BaseException) -> str:
     said = str(error) or ("it asked for more memory than `memory_mb` allows" if isinstance(error, MemoryError) else "")
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
@@ -174,119 +172,6 @@ def _traceback(error: BaseException) -> str:
 
 def _is_ours(filename: str) -> bool:
     return filename.startswith(("<frozen ", str(Path(__file__).parent)))
-
-
-# Reads from an evaluator's text which function of a program it calls, and with which arguments.
-
-
-_RUN = "run_shinka_eval"
-# What ShinkaEvolve gives a program's function if the script does not say: the keyword arguments of a run.
-_SEEDED = 'lambda run: {"seed": run + 1}'
-# What stands for an argument that could not be read; `task check` looks for it in the instances.
-UNREAD = "CHANGE"
-_CALCULATED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
-
-
-@dataclass(frozen=True)
-class Called:
-    """A function of the program, and how an evaluator calls it.
-
-    `calls` is Python text: a list with the arguments of each call, as a tuple or, if `are_named`, as a mapping of
-    keyword arguments. `is_known` is whether all could be read. If not, UNREAD stands for a positional argument, and
-    others are left out or guessed.
-    """
-
-    function: str
-    calls: str
-    are_named: bool = False
-    is_known: bool = True
-
-
-def call_evaluator(evaluator: str, program: str, module: str = "") -> Called | None:
-    """Return what a Python evaluator calls of a program, both as texts; None if it names none of its functions.
-
-    `module` is the name under which `calls` may use the evaluator's own functions. Raises SyntaxError if a text is no
-    Python.
-    """
-    tree = parse(evaluator)
-    functions = [node.name for node in parse(program).body if isinstance(node, ast.FunctionDef)]
-    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    constants = dict(_constants(tree))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _name(node.func) == _RUN:
-            return _by_shinka(node, functions, constants, tree, module)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (name := _name(node.func)) in functions and name not in own:
-            values = [_value(each, constants) for each in node.args]
-            is_known = None not in values and not node.keywords
-            read = [UNREAD if each is None else each for each in values]
-            return Called(name, repr([tuple(read)]), is_known=is_known)
-    named = {_name(node) for node in ast.walk(tree) if isinstance(node, ast.expr)}
-    found = next((name for name in functions if name in named), None)
-    return None if found is None else Called(found, "[()]", is_known=False)
-
-
-def _by_shinka(
-    call: ast.Call, functions: Collection[str], constants: Mapping[str, Any], tree: ast.Module, module: str
-) -> Called | None:
-    """Return what a `call` of `run_shinka_eval` evaluates, by its keyword arguments; None if none of `functions`."""
-    # `constants` are the values by name in the script `tree`; `module` is the name under which its functions can be
-    # used.
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    function = _value(given["experiment_fn_name"], constants) if "experiment_fn_name" in given else None
-    runs = _value(given["num_runs"], constants) if "num_runs" in given else 1
-    if not isinstance(function, str) or function not in functions:
-        return None
-    making = given.get("get_experiment_kwargs")
-    known = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    match making:
-        case ast.Name(name) if name in known:
-            text = f"{module}.{name}"
-        case ast.Lambda(args=ast.arguments(args=[parameter])) if not _names(making.body) - {parameter.arg}:
-            text = f"({ast.unparse(making)})"
-        case _:
-            text = f"({_SEEDED})"
-    is_known = isinstance(runs, int) and (making is None or text != f"({_SEEDED})")
-    return Called(function, f"[{text}(run) for run in range({runs or 1})]", True, is_known)
-
-
-def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
-    """Yield the names that are assigned at a script's top level and can be read (see `_value`), each with its value."""
-    found: dict[str, Any] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign):
-            value = _value(node.value, found)
-            for target in node.targets:
-                if isinstance(target, ast.Name) and value is not None:
-                    found[target.id] = value
-                    yield target.id, value
-
-
-def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """Return the value of a literal, a constant, or a sum, difference or product of numbers; None for anything else."""
-    match node:
-        case ast.Name(name):
-            return constants.get(name)
-        case ast.BinOp(left, operation, right) if type(operation) in _CALCULATED:
-            both = _value(left, constants), _value(right, constants)
-            is_number = all(isinstance(each, int | float) for each in both)
-            return _CALCULATED[type(operation)](*both) if is_number else None
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        return None
-
-
-def _name(node: ast.expr) -> str:
-    """Return the name in `name`, `module.name` and `names["name"]`; "" for any other expression."""
-    match node:
-        case ast.Name(name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(str(name))):
-            return name
-    return ""
-
-
-def _names(node: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 # Evaluates programs by an evaluator in the sandbox. The score is self-reported: the evaluator's own, unchecked.
@@ -310,10 +195,9 @@ def evaluator_pool(
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 
-    They can read the evaluator's folder as it is when the sandbox starts; where namespaces hold, without the folders
-    of runs in it and names that begin with a dot. `limits` are those of each evaluation. Entering raises UsageError if
-    the isolation is below "strong+", unless `allow_weak_isolation`. Time limits on the sandbox's processes go by
-    `clock`, a new one if None. Processes are started through the command `wall`, and may use `devices`.
+    They can read the evaluator's folder as it is when the sandbox starts; where namespaces hold, without the folders of
+    runs in it and names that begin with a dot. Entering raises UsageError if the isolation is below "strong+", unless
+    `allow_weak_isolation`. Processes are started through the command `wall`, and may use `devices`.
     """
     hidden = folders_of_runs(file)
     # without the description: it would stand in the process's command line, which others can read and which is limited
@@ -331,8 +215,7 @@ def folders_of_runs(file: EvaluatorFile) -> set[Path]:
 def runs_in(folder: Path) -> Iterator[Path]:
     """Yield the paths of the runs in an evaluator's folder, at most three levels down, to hide them from programs.
 
-    They are the folders that hold runs; for a run directly in `folder` its own folder, for a `run.db` directly in it
-    that file and its temporary ones. A path may come more than once.
+    They are the folders that hold runs, or a run directly in `folder` itself. A path may come more than once.
     """
     for journal in chain.from_iterable(map(folder.glob, _JOURNALS)):
         if journal.parent == folder:
@@ -342,10 +225,7 @@ def runs_in(folder: Path) -> Iterator[Path]:
 
 
 class EvaluatorJudge:
-    """Evaluates programs by running an evaluator together with each in `pool`.
-
-    An async context manager, which enters and leaves the pool.
-    """
+    """Evaluates programs by running an evaluator together with each in `pool`, which it enters and leaves."""
 
     def __init__(self, pool: Sandbox) -> None:
         self._pool = pool
@@ -371,16 +251,16 @@ class EvaluatorJudge:
         return self._pool.isolation
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
-        """Return the evaluator's verdict on a program's text.
+        """Return the evaluator's verdict on a program's text, or a Failure.
 
-        Returns a Failure if the program fails, gets no score or stops at a stage, or if the result cannot be read.
         `postponed` is called each time that the program must run again because the machine may be the cause of its
-        ending. Raises SandboxError if that is still in doubt after the last try, or if the sandbox itself fails,
-        TaskError if the evaluator can no longer be loaded.
+        ending. Raises SandboxError if that is still in doubt after the last try, TaskError if the evaluator can no
+        longer be loaded.
         """
         sent = await self._pool.send(source, postponed)
         if isinstance(sent, Failure):
             return sent
+        # the program shares a process with the evaluator and can send anything: nothing here may run code or raise
         try:
             found = Result.decoded(sent.data)
             self.traced = found.traced
@@ -392,9 +272,8 @@ class EvaluatorJudge:
 def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
     """Return an evaluation's Result as a Verdict, or a Failure; `cpu_s` is the CPU time of all its processes (s).
 
-    The Verdict has one instance score and one trajectory of prefixes, made of the steps. A program whose score at stage
-    N was too low has the reason "stage-N", and that score is its metric STAGE_SCORE. Any other failure, such as an
-    exception in a stage, has the reason "evaluator". The message is cut at 500 characters.
+    A program whose score at stage N was too low has the reason "stage-N", and that score is its metric STAGE_SCORE. Any
+    other failure has the reason "evaluator".
     """
     if found.failure or found.score is None:
         reached = {STAGE_SCORE: found.score} if found.stage and found.score is not None else {}
@@ -403,3 +282,70 @@ def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
         return Failure(reason, said, cpu_s, {**reached, **found.metrics}, found.feedback)
     behaviour = Trajectory.prefixes(list(found.steps or (0,)))
     return Verdict(found.score, (found.score,), (behaviour,), cpu_s, found.metrics, found.feedback, cpu_s)
+
+
+# What a class evaluator says of itself: it is asked in the sandbox, since its code runs when it is imported.
+
+
+# Address ("module:function") of `load_description`, which the sandbox calls.
+DESCRIBER = "behavesim.evaluators.evaluation:load_description"
+_DESCRIBING = Limits(timeout_s=60.0)
+_LONGEST = 100_000
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a class evaluator says of itself: a program to start from, the name that it calls, and the task in words."""
+
+    template: str
+    entry_point: str
+    description: str
+
+
+async def describe_evaluator(place: str, allow_weak_isolation: bool = False) -> Description:
+    """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
+
+    Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the
+    isolation is below "strong" and `allow_weak_isolation` is False.
+    """
+    module = place.rpartition(":")[0]
+    readable = [Path(module).parent] if module.endswith(".py") else []
+    # naming a folder in it keeps later entries of the evaluator's folder out of reach
+    hidden = [folder / "runs" for folder in readable]
+    async with TreePool(DESCRIBER, place, 1, _DESCRIBING, readable, hidden, allow_weak_isolation) as pool:
+        sent = await pool.send("")
+    if isinstance(sent, Failure):
+        raise TaskError(f"the evaluator {place} cannot be loaded: {sent.message}")
+    return _read_description(place, sent.data)
+
+
+def load_description(place: str) -> Callable[[str], bytes]:
+    """Return a function that gives the Description of the evaluator at a place, as JSON; its argument is not used.
+
+    An Exception of the evaluator is returned as {"error": message}.
+    """
+
+    def describe(_: str) -> bytes:
+        try:
+            from behavesim.evaluators.conventions import classes  # imported late: other evaluators do without it
+
+            return json.dumps(asdict(Description(*classes.template_of(place)))).encode()
+        except Exception as error:  # noqa: BLE001 - whatever the evaluator raises is told to its owner
+            raised = f"the evaluator {place} cannot be loaded: {type(error).__name__}: {error}"
+            said = str(error) if isinstance(error, TaskError) else raised
+            return json.dumps({"error": said[:1000]}).encode()
+
+    return describe
+
+
+def _read_description(place: str, sent: bytes) -> Description:
+    try:
+        said = json.loads(sent)
+        if error := said.get("error"):
+            raise TaskError(str(error))
+        found = Description(*(said[name] for name in ("template", "entry_point", "description")))
+    except (ValueError, KeyError, AttributeError):
+        raise TaskError(f"the evaluator {place} sent no description that can be read") from None
+    if not all(isinstance(text, str) and len(text) <= _LONGEST for text in asdict(found).values()):
+        raise TaskError(f"the evaluator {place} must describe itself in texts of at most {_LONGEST} characters")
+    return found

@@ -18,11 +18,11 @@ from behavesim.base.text import parse
 def module_of(place: str, name: str = "") -> ModuleType:
     """Import and return the module at a path that ends in .py, or of a dotted name.
 
-    A file is executed at each call. Its module is named `name`, or its stem if that is empty, and its folder is put on
-    `sys.path`. Raises TaskError, in one line, if the import fails.
+    A file is executed at each call, under `name` or its stem; its folder is put on `sys.path`. Raises TaskError, in one
+    line, if the import fails.
     """
     try:
-        return _imported(place, name or Path(place).stem) if place.endswith(".py") else importlib.import_module(place)
+        return _import(place, name or Path(place).stem) if place.endswith(".py") else importlib.import_module(place)
     except (Exception, SystemExit) as error:  # whatever an evaluator's own code raises; a script may end itself
         raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
 
@@ -40,10 +40,7 @@ def import_as(place: str) -> None:
 
 
 def why(error: BaseException, place: str) -> str:
-    """Return in one line why the evaluator at `place` could not be loaded.
-
-    For a missing package and a script that ends itself it adds what to do. Other messages are cut at 500 characters.
-    """
+    """Return in one line why the evaluator at `place` could not be loaded, and what to do where that is known."""
     match error:
         case SyntaxError() if error.filename == place:
             return f"line {error.lineno} is no Python ({error.msg})"
@@ -55,8 +52,7 @@ def why(error: BaseException, place: str) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
 
 
-def _imported(place: str, name: str) -> ModuleType:
-    """Execute a Python file as a new module of this name, with the file's folder on `sys.path`, and return it."""
+def _import(place: str, name: str) -> ModuleType:
     path = Path(place)
     _on_path(path)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -85,12 +81,12 @@ class StandIns(MetaPathFinder, Loader):
 
     def install(self) -> None:
         """Put this finder behind all others of the process."""
-        sys.meta_path.append(self)
+        sys.meta_path.append(self)  # the last: an installed package is always preferred to its stand-in
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return a spec for a stand-in; None for other names, or if the parent package is an installed one."""
+        """Return a spec for a stand-in; None for other names, or if the parent package is installed."""
         package = fullname.rpartition(".")[0]
         parent = sys.modules.get(package) if package else None  # others leave modules without a name there
         if fullname not in self._contents or (parent and getattr(parent.__spec__, "loader", None) is not self):

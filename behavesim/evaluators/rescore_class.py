@@ -39,31 +39,29 @@ def collect_replies(evaluation: Any, template: str, function: Callable[..., Any]
     """Return what a program's function returned to an evaluator, call by call, as one array: JSON in bytes.
 
     The evaluator gets `template` as the program's text. The function may return numbers, arrays of them, texts, None,
-    and lists, tuples and mappings of these. If it returns anything else, the evaluator's call raises TypeError; if that
-    is more than MOST_BYTES in all, OverflowError. Raises these, and what the program raises, unless the evaluator
-    catches them; and what the evaluator raises.
+    and lists, tuples and mappings of these. Raises TypeError if it returns anything else, OverflowError for more than
+    MOST_BYTES in all, and what the program and the evaluator raise.
     """
     replies: list[str] = []
     left = MOST_BYTES
 
-    def handed(*arguments: Any, **named: Any) -> Any:
+    def call_and_record(*arguments: Any, **named: Any) -> Any:
         nonlocal left
         returned = function(*arguments, **named)
-        replies.append(json.dumps(_written(returned)))
+        replies.append(json.dumps(_to_json(returned)))
         left -= len(replies[-1])
         if left < 0:
             raise OverflowError("the replies are too large to be judged again: write `solve` so that it sends a choice")
         return returned
 
-    evaluation.evaluate_program(template, handed)
+    evaluation.evaluate_program(template, call_and_record)
     return {"replies": np.frombuffer(f"[{', '.join(replies)}]".encode(), np.uint8)}
 
 
 def judge_replies(evaluation: Any, template: str, solution: Mapping[str, NDArray[Any]]) -> Score:
-    """Return what an evaluator says of a function that gives these replies; `solution` is what `collect_replies`
-    returned.
+    """Return what an evaluator says of a function that gives these replies, as `collect_replies` returned them.
 
-    The evaluator is handed the template as the program's text; what it prints, and metrics that are not finite, are
+    The evaluator gets the template as the program's text; what it prints, and metrics that are not finite, are
     dropped. Raises InvalidSolution if the replies cannot be read, if the evaluator asks for more or fewer, or if it
     gives no finite score; and what the evaluator raises.
     """
@@ -81,6 +79,7 @@ def judge_replies(evaluation: Any, template: str, solution: Mapping[str, NDArray
         found = classes.result_of(evaluation.evaluate_program(template, answer))
     if found.failure or found.score is None:
         raise InvalidSolution(found.failure or "the evaluator gave no score")
+    # fewer calls here than there: the score would rest on a part of what the program did
     if asked != len(replies):
         raise InvalidSolution("the evaluator does not call the function as often as it did in the sandbox")
     return Score(found.score, {name: value for name, value in found.metrics.items() if isinstance(value, float)})
@@ -89,8 +88,7 @@ def judge_replies(evaluation: Any, template: str, solution: Mapping[str, NDArray
 def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Trajectory:
     """Return replies as a behaviour, as it is recorded of programs beside an evaluator (docs/how-to/traces.md).
 
-    `returns` is the annotation of what the function returns: "float" for a priority. Raises InvalidSolution if the
-    replies cannot be read.
+    `returns` is the annotation of what the function returns: "float" for a priority.
     """
     recorder = Recorder()
     watched = recorder.watching(lambda reply: reply, returns)
@@ -100,39 +98,38 @@ def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Tra
 
 
 def _replies(solution: Mapping[str, NDArray[Any]]) -> list[Any]:
-    """Return the replies that `collect_replies` has written."""
     try:
         found = json.loads(solution["replies"].tobytes())
-        return [_read(each) for each in found]
+        return [_from_json(each) for each in found]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InvalidSolution(f"the replies cannot be read: {type(error).__name__}") from None
 
 
-def _written(value: Any) -> Any:
-    """Return a reply as values of JSON, which `_read` takes back; raises TypeError for kinds that it does not know."""
+def _to_json(value: Any) -> Any:
+    """Return a reply as values of JSON, which `_from_json` takes back; raises TypeError for other kinds."""
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in _NUMBERS:
         return {"array": value.tolist(), "type": value.dtype.str, "shape": list(value.shape)}
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, tuple):
-        return {"tuple": [_written(each) for each in value]}
+        return {"tuple": [_to_json(each) for each in value]}
     if isinstance(value, list):
-        return [_written(each) for each in value]
+        return [_to_json(each) for each in value]
     if isinstance(value, Mapping):
-        return {"pairs": [[_written(name), _written(each)] for name, each in value.items()]}
+        return {"pairs": [[_to_json(name), _to_json(each)] for name, each in value.items()]}
     raise TypeError(f"the function returned {type(value).__name__}: return numbers, arrays, texts, lists or tuples")
 
 
-def _read(value: Any) -> Any:
-    """Return the reply that `_written` made this value of."""
+def _from_json(value: Any) -> Any:
     if isinstance(value, list):
-        return [_read(each) for each in value]
+        return [_from_json(each) for each in value]
     if not isinstance(value, dict):
         return value
     if "tuple" in value:
-        return tuple(_read(each) for each in value["tuple"])
+        return tuple(_from_json(each) for each in value["tuple"])
     if "pairs" in value:
-        return {_read(name): _read(each) for name, each in value["pairs"]}
+        return {_from_json(name): _from_json(each) for name, each in value["pairs"]}
+    # an untrusted process wrote this: a type of objects would run code where it is read
     kind = np.dtype(value["type"])
     if kind.kind not in _NUMBERS:
         raise ValueError("no numbers")

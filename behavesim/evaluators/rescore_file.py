@@ -70,11 +70,8 @@ def judge_program(evaluator: Path, function: str, solution: Mapping[str, NDArray
     """Return what a file's `evaluate` says of a program whose `function` gives these answers, in order.
 
     If it is called more often, it begins again; arguments do not matter. `solution` is what `send_program` made of the
-    answers to `calls` calls. What the evaluator prints is dropped.
-
-    Raises InvalidSolution if `solution` holds another number of answers or one that is no number, or gets no finite
-    score. Raises TaskError if the evaluator cannot be loaded or has neither `evaluate` nor stages. Other errors of the
-    evaluator are raised as they are.
+    answers to `calls` calls. Raises InvalidSolution if there are more or fewer of them, one is no number, or there is
+    no finite score; TaskError if the evaluator cannot be loaded; and what the evaluator raises.
     """
     with _stand_in(function, solution, calls) as program, contextlib.redirect_stdout(io.StringIO()):
         return _score(openevolve.evaluate_program(load_evaluator(evaluator), program))
@@ -83,8 +80,7 @@ def judge_program(evaluator: Path, function: str, solution: Mapping[str, NDArray
 def judge_by_script(script: Path, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
     """Return what a ShinkaEvolve script says of such a program (see `judge_program`), in a process of its own.
 
-    Raises InvalidSolution if `solution` does not hold an answer to each call, or the script writes no finite score or
-    finds it incorrect. Raises ValueError if it writes what is no JSON object.
+    Raises InvalidSolution as `judge_program` does, or if the script finds it incorrect.
     """
     with _stand_in(function, solution, calls) as program:
         results = program.parent / "results"
@@ -107,11 +103,7 @@ class Command(NamedTuple):
 
 
 def judge_by_command(judge: Command, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
-    """Return what a command says of such a program (see `judge_program`).
-
-    Raises InvalidSolution if `solution` does not hold an answer to each call, or the command prints no finite score or
-    fails.
-    """
+    """Return what a command says of such a program; raises InvalidSolution as `judge_program` does, or if it fails."""
     with _stand_in(function, solution, calls) as program:
         output = program.parent / "results"
         output.mkdir()
@@ -145,6 +137,7 @@ def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -
         if kind not in _KINDS or array.dtype.kind not in "biuf":
             raise InvalidSolution("an answer is made of numbers")
         layout.append((numbers.setdefault(call, len(numbers)), whole == "part", _KINDS.index(kind)))
+    # a program that answers fewer questions must not be scored by those that it chose
     if len(numbers) != calls:
         raise InvalidSolution(f"there must be an answer to each call: {calls}, not {len(numbers)}")
     with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +152,6 @@ def _stand_in(function: str, solution: Mapping[str, NDArray[Any]], calls: int) -
 
 
 def _score(found: Result, said: str = "") -> Score:
-    """Return a result's score, its finite metrics without those of time and memory, and feedback."""
     # The message ends in the last line of `said`, such as a script's standard error.
     if found.failure or found.score is None:
         why = (found.failure or "the evaluator gave no finite score", last_line(said))

@@ -46,10 +46,7 @@ class Result:
     traced: str = ""  # what that was taken from
 
     def encoded(self) -> bytes:
-        """Return the result as JSON, with metrics, feedback, failure and steps cut to their limits.
-
-        A metric that is not finite becomes a text, such as "nan". Raises ValueError if the score is not finite.
-        """
+        """Return the result as JSON, cut to its limits; a metric that is not finite becomes a text, such as "nan"."""
         values = {
             **asdict(self),
             "metrics": limit_metrics(self.metrics),
@@ -83,8 +80,7 @@ def _adapter() -> TypeAdapter[Result]:
 def numbers(metrics: Mapping[Any, Any]) -> dict[str, float | str]:
     """Return the numbers among an evaluator's metrics, by name; those that are not finite as text, such as "nan".
 
-    Truth values are 1 and 0; other values are left out. At most MOST_METRICS are kept, `combined_score` and `score`
-    first.
+    Truth values are 1 and 0. At most MOST_METRICS are kept, `combined_score` and `score` first.
     """
     known = {name: value for name, value in metrics.items() if _is_number(value)}
     return limit_metrics({name: known[name] for name in ("combined_score", "score") if name in known} | known)
@@ -118,8 +114,8 @@ def _is_number(value: Any) -> bool:
 ROUNDINGS = (1, 2, 4, 16, 256)
 # Largest number of bytes of a value that are read: values that differ only behind them count as equal.
 _PART = 4096
+# Levels of lists in lists, and numbers, that are read of an answer.
 _DEEPEST, _MOST_READ = 4, 100_000
-"""Levels of lists in lists, and numbers, that are read of an answer."""
 # Finds names of metrics of time or memory.
 _OF_THE_CLOCK = re.compile(r"time|second|duration|latency|speed|runtime|memory|(^|_)m?s$", re.IGNORECASE)
 
@@ -132,7 +128,7 @@ def numbers_in(answer: Any) -> list[int] | list[float]:
     returned. [0] if the value raises.
     """
     try:
-        found = _thinned(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)), MOST_STEPS)
+        found = _thin_out(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)), MOST_STEPS)
         return found if all(isinstance(each, int) for each in found) else [float(each) for each in found]
     except Exception:  # noqa: BLE001 - whatever a program's own objects raise
         return [0]
@@ -142,19 +138,17 @@ def answer_steps(answers: Sequence[Sequence[int] | Sequence[float]]) -> tuple[in
     """Return the steps of whole answers, each given as the numbers that `numbers_in` returns; MOST_STEPS at most.
 
     An integer is a step. Any other number is a step for each of ROUNDINGS, which also tells its place in the answer.
-    Of too many numbers, those at equal intervals count.
     """
     steps = [[_steps(number, str(place)) for place, number in enumerate(answer)] for answer in answers]
     every = -(-sum(len(each) for answer in steps for each in answer) // MOST_STEPS) or 1
     found = [step for answer in steps for each in answer[::every] for step in each]
-    return tuple(_thinned(found, MOST_STEPS))
+    return tuple(_thin_out(found, MOST_STEPS))
 
 
 def metric_steps(metrics: Mapping[str, float | str]) -> tuple[int, ...]:
-    """Return the steps of metrics, in the order of their names.
+    """Return the steps of metrics, in the order of their names; those of time or memory are left out.
 
-    A number has one step for each of ROUNDINGS, and one for its first six digits. A text, such as "nan", has one step.
-    Metrics of time or memory, by their names, are left out.
+    A number has one step for each of ROUNDINGS, and one for its first six digits. A text, such as "nan", has one.
     """
     steps: list[int] = []
     for name, value in sorted(metrics.items()):
@@ -173,15 +167,15 @@ def fingerprint(returned: Any) -> int:
     """Return a number below 2**31 that stands for what a function returned.
 
     It is the lowest 31 bits of an integer or a whole float, or the index of the greatest number of a one-dimensional
-    array of floats. Any other single float gives one for its asinh rounded to a 16th, and all else gives `token`. 0 for
-    NaN, infinity, an array of one float without dimensions, and if the value raises.
+    array of floats. Any other float gives one for its asinh rounded to a 16th, and all else gives `token`. 0 if the
+    value raises.
     """
     try:
         kind, dimensions = _kind(returned), getattr(returned, "ndim", 0)
         if dimensions == 0 and (kind in "iub" or (kind == "f" and returned == round(returned))):
             return int(returned) & 0x7FFFFFFF
         if kind == "f" and dimensions == 0:
-            return token(_rounded(float(returned), 16))
+            return token(_round_asinh(float(returned), 16))
         if kind == "f" and dimensions == 1 and returned.size:
             return int(returned.argmax())
         return token(returned)
@@ -192,41 +186,40 @@ def fingerprint(returned: Any) -> int:
 def token(value: Any) -> int:
     """Return a number below 2**31, equal for equal values of the same types, their mappings in the same order.
 
-    At most the first 4096 bytes and three levels are read. Other objects than numbers, texts, bytes, None, lists,
-    tuples, mappings and arrays of numbers have one number for each type.
+    At most the first 4096 bytes and three levels are read. Objects other than plain data have one number for each type.
     """
-    return zlib.crc32(_written(value, 3)[:_PART]) >> 1
+    return zlib.crc32(_bytes(value, 3)[:_PART]) >> 1
 
 
 def _steps(number: float, place: str) -> list[int]:
     if isinstance(number, int):
         return [number & 0x7FFFFFFF]
-    return [token((place, each, _rounded(number, each))) for each in ROUNDINGS]
+    return [token((place, each, _round_asinh(number, each))) for each in ROUNDINGS]
 
 
-def _rounded(number: float, parts: int) -> int | str:
+def _round_asinh(number: float, parts: int) -> int | str:
     return round(math.asinh(number) * parts) if math.isfinite(number) else str(number)
 
 
 def _numbers(value: Any, depth: int) -> Iterator[int | float]:
-    """Yield the numbers in a value, `depth` levels of lists and mappings deep; anything else gives one `token`."""
+    # whatever is not a number gives one all the same: a later difference in it must not be lost
     if isinstance(value, bool | int):
         yield int(value)
     elif isinstance(value, float):
         yield float(value)
     elif (kind := _kind(value)) in "iubf" and hasattr(value, "tolist"):
         flat = value.reshape(-1) if getattr(value, "ndim", 0) else [value]
-        yield from (int(each) if kind in "iub" else float(each) for each in _thinned(flat, MOST_STEPS))
+        yield from (int(each) if kind in "iub" else float(each) for each in _thin_out(flat, MOST_STEPS))
     elif isinstance(value, Mapping) and depth:
         yield from _numbers(list(value.values()), depth)
     elif isinstance(value, list | tuple) and depth:
-        for each in _thinned(value, MOST_STEPS):
+        for each in _thin_out(value, MOST_STEPS):
             yield from _numbers(each, depth - 1)
     else:
         yield token(value)
 
 
-def _thinned(values: Any, most: int) -> Any:
+def _thin_out(values: Any, most: int) -> Any:
     return values[:: -(-len(values) // most) or 1]
 
 
@@ -236,10 +229,10 @@ def _kind(value: Any) -> str:
     return str(getattr(getattr(value, "dtype", None), "kind", "f" if isinstance(value, float) else "O"))
 
 
-def _written(value: Any, depth: int) -> bytes:
+def _bytes(value: Any, depth: int) -> bytes:
     """Return bytes that are equal for equal values (see `token`); lists and mappings are read `depth` levels deep."""
     if hasattr(value, "tobytes") and _kind(value) in "iubf":
-        return value.reshape(-1)[: _PART // 8].tobytes() if getattr(value, "ndim", 0) else _written(value.item(), depth)
+        return value.reshape(-1)[: _PART // 8].tobytes() if getattr(value, "ndim", 0) else _bytes(value.item(), depth)
     if isinstance(value, int):
         return b"%d" % hash(int(value))  # as long as it may be, a hash is short
     if isinstance(value, str | bytes):
@@ -250,7 +243,7 @@ def _written(value: Any, depth: int) -> bytes:
         return repr(value).encode() if isinstance(value, float | type(None)) else type(value).__name__.encode()
     found = b""
     for each in value:
-        found += _written(each, depth - 1) + b","
+        found += _bytes(each, depth - 1) + b","
         if len(found) > _PART:
             break
     return found
@@ -267,7 +260,7 @@ _WORDS: Mapping[str | None, str] = {
     TRAJECTORY: "",
     CALLS: "programs are compared by what their functions return to the evaluator, call by call",
     ANSWERS: "programs are compared by the numbers that their functions return; near numbers are partly equal",
-    METRICS: "programs are compared by their metrics alone: no Python code in the evaluator's process calls them",
+    METRICS: "programs are compared by their metrics alone: calls of the program could not be traced",
 }
 # Return annotations of functions that return a priority: of these, the order of the priorities is recorded.
 _RANKED = ("float", "float64", "np.float64", "numpy.float64")
@@ -280,9 +273,8 @@ FEW = 10
 def in_words(traced: str | None) -> str:
     """Return a sentence for people, without its full stop: by what an evaluator's programs are compared.
 
-    `traced` is a value of `Result.traced`. For None (unknown) and for TRAJECTORY (a task's own trajectories) the text
-    is empty. Any value that is none of the constants is taken as the name of the file to which the evaluator wrote the
-    steps.
+    `traced` is a value of `Result.traced`; the text is empty for None (unknown) and for a task's own trajectories. Any
+    value that is none of the constants names the file to which the evaluator wrote the steps.
     """
     return _WORDS.get(traced, f"programs are compared by the steps that the evaluator wrote to {traced}")
 
@@ -290,8 +282,8 @@ def in_words(traced: str | None) -> str:
 class Recorder:
     """Records what the calls of a program's functions returned, in order: of at most FEW calls the whole answers.
 
-    Of more calls it records the `fingerprint` of each (of more than MOST_STEPS, at equal intervals), or, if the first
-    function called returns priorities, the order of the highest ones.
+    Of more calls it records the `fingerprint` of each, or, if the first function called returns priorities, the order
+    of the highest ones.
     """
 
     def __init__(self) -> None:
@@ -312,11 +304,11 @@ class Recorder:
     def steps(self) -> tuple[int, ...]:
         """A number for each recorded call; calls that returned the same have equal numbers.
 
-        For at most FEW calls: the numbers in what they returned (`answer_steps`). For more of a function that returns
-        priorities: the calls' numbers, counted from 0, the highest priority first, MOST_RANKED at most. Empty if there
-        were no calls, or some ran at the same time in several threads, since their order is chance.
+        For at most FEW calls: the numbers in what they returned. For more of a function that returns priorities: the
+        calls' numbers, the highest priority first. Empty if there were no calls, or some ran at the same time in
+        several threads, since their order is chance.
         """
-        if self._has_met:
+        if self._has_met:  # the order of calls in several threads is chance: a repeated run would differ
             return ()
         if self._answers is not None:
             return answer_steps(self._answers)
@@ -336,7 +328,7 @@ class Recorder:
 
         Calls between the program's own functions, and calls that raise, are not recorded. `returns` is the return
         annotation, that of the function itself if empty. A class is changed in place: its own methods without a leading
-        underscore are recorded. A function that numba compiled is one for compiled code too, whose calls are not.
+        underscore are recorded.
         """
         if hasattr(found, "py_func"):
             return _Compiled(found, self._watched(found, returns))
@@ -348,7 +340,6 @@ class Recorder:
         return self._watched(found, returns)
 
     def _watched(self, function: Callable[..., Any], returns: str) -> Callable[..., Any]:
-        """Return a function that calls this one and records what it returned; `returns` is as in `watching`."""
         annotation = returns or getattr(function, "__annotations__", {}).get("return", "")
         is_ranked = getattr(annotation, "__name__", annotation) in _RANKED
 
@@ -369,7 +360,6 @@ class Recorder:
         return watched
 
     def _record(self, returned: Any, is_ranked: bool) -> None:
-        """Keep what a call returned: its priority if the first call of all was ranked, else its fingerprint."""
         # all numbers in it, too, until there are more than FEW calls
         if self._is_ranked is None:
             self._is_ranked = is_ranked

@@ -140,18 +140,18 @@ LINE_S = 30.0
 
 @contextmanager
 def progress(doing: str, total: int | None = None) -> Iterator[OnProgress]:
-    """Show `doing` on stderr during the block, and how much of `total` the yielded function was told of."""
+    """Show `doing` on stderr during the block, and how much of `total` the yielded function was report_progress of."""
     console = screen(stderr=True)
-    with (_bar if console.is_terminal else _lines)(console, doing, total) as told:
-        yield told
+    with (_bar if console.is_terminal else _lines)(console, doing, total) as report_progress:
+        yield report_progress
 
 
 def count_progress(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:
     """Yield the items, and show on stderr, beside the text `doing`, how many of `total` the caller has dealt with."""
-    with progress(doing, total) as told:
+    with progress(doing, total) as report_progress:
         for done, item in enumerate(items, 1):
             yield item
-            told(done, total)
+            report_progress(done, total)
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _lines(console: Console, doing: str, total: int | None) -> Iterator[OnProgre
     """Print a line at once, and then every LINE_S seconds, by a thread: the computation holds this one."""
     line, is_over = [doing if total is None else f"{doing}: 0 of {total:,}"], Event()
 
-    def told(done: int, total: int) -> None:
+    def report_progress(done: int, total: int) -> None:
         line[0] = f"{doing}: {done:,} of {total:,}"
 
     def print_lines() -> None:
@@ -180,7 +180,7 @@ def _lines(console: Console, doing: str, total: int | None) -> Iterator[OnProgre
     printing = Thread(target=print_lines, daemon=True)
     printing.start()
     try:
-        yield told
+        yield report_progress
     finally:
         is_over.set()
         printing.join()

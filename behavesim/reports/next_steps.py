@@ -52,18 +52,18 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
     if reason == "budget":
         return [*_nothing_feasible(run), f"next: {report}"]
     if reason in ("interrupted", "failed", None):
-        return [*_given_up(run), f"next: {resume}"]
+        return [*_billed_requests(run), f"next: {resume}"]
     cap = BY_NAME.get(reason)  # None for a reason that is no cap
     said = f"{reason}; go on with {resume}" if cap is None else cap.sentence(run.state, settings, resume)
     if reason == "max_rejected_share":
         last = len(run.state.tally.recent)  # the cap decides on the last candidates registered
         rejected = [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
         again = f"next: {report}, or {resume} --set max_rejected_share=1"
-        return [f"stopped: {said} {_usual_reasons(rejected)}", *_example(run, rejected), *_given_up(run), again]
-    return [f"stopped: {said}", *_nothing_feasible(run), *_given_up(run), f"next: {report}"]
+        return [f"stopped: {said} {_usual_reasons(rejected)}", *_example(run, rejected), *_billed_requests(run), again]
+    return [f"stopped: {said}", *_nothing_feasible(run), *_billed_requests(run), f"next: {report}"]
 
 
-def _given_up(run: Run) -> list[str]:
+def _billed_requests(run: Run) -> list[str]:
     requests = given_up(run)
     most = "up to " if run.state.under_way is None else ""
     said = f"{most}{count_noun(requests, 'request')} under way may have been billed, and are made again on resume"

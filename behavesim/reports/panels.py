@@ -35,7 +35,7 @@ NAMED = 8
 WORDS: Mapping[str, str] = {
     "size": "programs",
     "scores": "different scores",
-    "better": "candidates since the island improved",
+    "improved": "candidates since the island's last improvement",
     "repeat": "a behaviour seen before",
     "copies": "a program seen before",
 }
@@ -47,7 +47,7 @@ def line(live: LiveRun) -> str:
     """Return the progress of a run as one line without styles, for logs and pipes."""
     state, best = live.state, live.state.best
     gap = None if best is None else state.objective.gap(best.score)
-    known = "".join(f", {each}" for each in (*_rate(live), *_left(live), *_awaited(live)))
+    known = "".join(f", {each}" for each in (*_rate(live), *_time_left(live), *_waiting_for(live)))
     known += _source(state)
     return (
         f"{state.tally.outcomes}/{live.settings.budget} tried, {state.tally.feasible} feasible, "
@@ -99,7 +99,7 @@ def _progress(live: LiveRun) -> RenderableType:
     grid.add_column(justify="right", no_wrap=True)
     done = f"{state.tally.outcomes:,} / {settings.budget:,}"
     most = "" if settings.max_time_s is None else f" of {clock(settings.max_time_s)}"
-    text = "   ".join([done, *_rate(live), ", ".join([f"{clock(live.active_s)}{most} gone", *_left(live)])])
+    text = "   ".join([done, *_rate(live), ", ".join([f"{clock(live.active_s)}{most} gone", *_time_left(live)])])
     grid.add_row(ProgressBar(total=settings.budget, completed=state.tally.outcomes), Text(text))
     return grid
 
@@ -114,7 +114,7 @@ def figures(live: LiveRun) -> Table:
             "progress": _best_and_template(state),
             "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
             "comparison": "being loaded; compiled once a machine, about 10 s" if live.is_warming else None,
-            "in flight": ", ".join([*(_awaited(live) or [count_noun(live.waiting, "prompt")]), evaluating]),
+            "in flight": ", ".join([*(_waiting_for(live) or [count_noun(live.waiting, "prompt")]), evaluating]),
             "feasible": _feasible(state),
             "put off": _put_off(state),
             **spending(live),
@@ -213,7 +213,7 @@ def _rate(live: LiveRun) -> list[str]:
     return [frequency(live.rate)] if live.rate > 0 else []
 
 
-def _awaited(live: LiveRun) -> list[str]:
+def _waiting_for(live: LiveRun) -> list[str]:
     name, argument = proposer_parts(live.settings.proposer)
     prompts = count_noun(live.waiting, "prompt")
     said = {"folder": f"{prompts} in {argument} without NAME.reply.md", "command": f"{prompts} at the command"}
@@ -226,7 +226,7 @@ def legend(live: LiveRun) -> Text:
     return Text(islands, style="dim")
 
 
-def _left(live: LiveRun) -> list[str]:
+def _time_left(live: LiveRun) -> list[str]:
     if live.is_warming:
         return ["loading the comparison"]
     if live.left_s is None:
@@ -269,17 +269,17 @@ class Dashboard:
         def draw(part: RenderableType | None, width: int) -> Lines:
             return [] if part is None else console.render_lines(part, unbounded.update(width=width))
 
-        for line in _laid_out(self._live, draw, options.max_width, options.size.height - 1):
+        for line in _lay_out(self._live, draw, options.max_width, options.size.height - 1):
             yield from line
             yield Segment.line()
         yield Segment("")  # the cursor waits on an empty line: there an echoed ^C has room, and moves no other line
 
 
-def _laid_out(live: LiveRun, draw: Draw, width: int, room: int) -> Lines:
+def _lay_out(live: LiveRun, draw: Draw, width: int, room: int) -> Lines:
     """Return the lines of all parts that `room` lines have room for; the curve and the box take what is left."""
     # The meanings of words are shown only where they leave room for the curve.
     top = draw(head(live), width)
-    body, is_whole = (_side_by_side if width >= SIDE_BY_SIDE else _stacked)(live, draw, width, room - len(top))
+    body, is_whole = (_lay_out_beside if width >= SIDE_BY_SIDE else _lay_out_below)(live, draw, width, room - len(top))
     words = draw(legend(live), width) if is_whole and live.state.islands else []
     left = room - len(top) - len(body)
     if left < len(words) + CURVE[0]:
@@ -293,21 +293,21 @@ def _laid_out(live: LiveRun, draw: Draw, width: int, room: int) -> Lines:
     return [*top, *body, *words][:room]
 
 
-def _side_by_side(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+def _lay_out_beside(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
     across = int(LEFT * width)
-    left, is_whole = _fitting([draw(part(live), across) for part in (figures, diversity, failures)], room)
+    left, is_whole = _take_fitting([draw(part(live), across) for part in (figures, diversity, failures)], room)
     right = draw(islands_panel(live, width - across - GAP, room), width - across - GAP)
     blank, gap = [Segment(" " * across)], Segment(" " * GAP)
     return [[*(one or blank), gap, *(other or ())] for one, other in zip_longest(left, right)], is_whole
 
 
-def _stacked(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
+def _lay_out_below(live: LiveRun, draw: Draw, width: int, room: int) -> tuple[Lines, bool]:
     first = draw(figures(live), width)
     islands = draw(islands_panel(live, width, room - len(first)), width)
-    return _fitting([first, islands, *(draw(part(live), width) for part in (diversity, failures))], room)
+    return _take_fitting([first, islands, *(draw(part(live), width) for part in (diversity, failures))], room)
 
 
-def _fitting(parts: Sequence[Lines], room: int) -> tuple[Lines, bool]:
+def _take_fitting(parts: Sequence[Lines], room: int) -> tuple[Lines, bool]:
     """Return the first part and those after it that `room` lines have room for, and whether that is all of them."""
     lines = list(parts[0])
     for part in parts[1:]:

@@ -58,7 +58,7 @@ def _facts(shown: CandidateDetails) -> Table:
         "status": of.status,
         "score": None if of.score is None else worth(of.candidate, of.score, shown.gap),
         "scores": SCORES[shown.score_source],
-        "rejected": _rejected(of),
+        "rejected": _rejection_text(of),
         "operator": of.operator,
         "island": of.group,
         "model": of.model,
@@ -79,7 +79,7 @@ def _cpu(candidate: Candidate, limit_s: float | None) -> str | None:
     return f"{took}; {SECONDS.text(candidate.counted_s)} of the {limit_s:g} s that count"
 
 
-def _rejected(candidate: Candidate) -> str | None:
+def _rejection_text(candidate: Candidate) -> str | None:
     if candidate.reason is None:
         return None
     why = f": {candidate.message}" if candidate.message else ""
@@ -91,12 +91,17 @@ def show_difference(found: ProgramDifference) -> None:
     show_text(found.diff or "the two programs have the same text", "diff")
     show_lines("", [""])
     alike = "unknown: not both are feasible" if found.similarity is None else DISTANCE.text(found.similarity)
-    facts = {"a": _worth(found.a), "b": _worth(found.b), "similarity": alike, **score_source_row(found.score_source)}
+    facts = {
+        "a": _score_text(found.a),
+        "b": _score_text(found.b),
+        "similarity": alike,
+        **score_source_row(found.score_source),
+    }
     title = f"run {found.run}: {program_name(found.a.candidate)} (a) and {program_name(found.b.candidate)} (b)"
     show([facts_table("programs", title, facts), *([found.table()] if found.instances else [])])
 
 
-def _worth(program: DiffedProgram) -> str:
+def _score_text(program: DiffedProgram) -> str:
     if program.score is None:
         return f"{program.status} ({program_name(program.candidate)})"
     return worth(program.candidate, program.score, program.gap)

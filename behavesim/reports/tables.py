@@ -71,12 +71,12 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
         "rejected": rejections(summary.rejected) or None,
-        **_progress(summary),
-        **_best(summary),
-        "recommended": _recommended(summary),
+        **_progress_facts(summary),
+        **_best_facts(summary),
+        "recommended": _recommended_text(summary),
         "top-10 gap": top10,
         **_metrics(metrics),
-        **_spent(summary),
+        **_cost_facts(summary),
         "advice": _advice(summary),
         "scores": SCORES[summary.score_source],
         "behaviour": _behaviour(summary),
@@ -98,10 +98,10 @@ def headline_table(
         "candidates": f"{_candidates(summary)}; took {_time(summary)}",
         "rejected": rejections(summary.rejected) or None,
         "different": different if distinct.feasible else None,
-        **_progress(summary),
+        **_progress_facts(summary),
         "best": "none yet" if summary.best is None else None,
         **_metrics(metrics),
-        **_spent(summary),
+        **_cost_facts(summary),
         "advice": _advice(summary),
         **score_source_row(summary.score_source),
         "behaviour": _behaviour(summary),
@@ -120,7 +120,7 @@ def _metrics(metrics: Mapping[Metric, float | None]) -> dict[str, str]:
     }
 
 
-def _spent(summary: Summary) -> dict[str, str | None]:
+def _cost_facts(summary: Summary) -> dict[str, str | None]:
     # "estimated" and "unanswered" are requests whose cost is not known exactly.
     used = {kind: count for kind, count in summary.tokens.items() if count != 0}
     if not used and not summary.cost_usd and summary.cost_usd is not None and not summary.unanswered:
@@ -130,12 +130,12 @@ def _spent(summary: Summary) -> dict[str, str | None]:
     return {
         "tokens": tokens if used else None,
         "cost": dollars(summary.cost_usd),
-        "estimated": None if summary.estimated is None else _estimated(summary.estimated),
+        "estimated": None if summary.estimated is None else _estimate_text(summary.estimated),
         "unanswered": unanswered if summary.unanswered else None,
     }
 
 
-def _estimated(spending: Spending) -> str:
+def _estimate_text(spending: Spending) -> str:
     cost = "" if spending.cost_usd is None else f"about {dollars(spending.cost_usd)}: "
     return (
         f"{cost}{spending.prompt:,} prompt, {spending.completion:,} completion; {spending.estimated} of "
@@ -160,7 +160,7 @@ def _candidates(summary: Summary) -> str:
     return f"{known}, {summary.open} open" if summary.open > 0 else known
 
 
-def _progress(summary: Summary) -> dict[str, str]:
+def _progress_facts(summary: Summary) -> dict[str, str]:
     # Without a best program it is the template's score, under "template"; there is no line without an evaluated
     # template.
     template, best, gain = summary.template, summary.best, summary.gain
@@ -172,7 +172,7 @@ def _progress(summary: Summary) -> dict[str, str]:
     return {"progress": progress(template.score, best.score, gain, summary.unit, is_finished)}
 
 
-def _best(summary: Summary) -> dict[str, str]:
+def _best_facts(summary: Summary) -> dict[str, str]:
     # If no candidate is better than the template, "best" is the template, and "best candidate" the best of them.
     best = {"best": _program(summary.best_program)}
     return best if summary.beats_template else {**best, "best candidate": _program(summary.best)}
@@ -189,7 +189,7 @@ def _program(program: Scored | None) -> str:
     return "none yet" if program is None else worth(program.candidate, program.score, program.gap)
 
 
-def _recommended(summary: Summary) -> str | None:
+def _recommended_text(summary: Summary) -> str | None:
     # Without one it is None, since a task may have no validation instances, which the journal does not say. A run of an
     # evaluator gets a line that says so: an evaluator beside the programs has one data set.
     program = summary.recommended

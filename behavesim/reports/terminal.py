@@ -79,18 +79,18 @@ def show_rows(table: Table, dispensable: Sequence[str]) -> None:
     shown = table
     for count in range(len(dispensable) + 1):
         shown = table.without(*dispensable[:count])
-        if _measured(rich_table(shown, is_whole=True), console).maximum <= console.width:
+        if _measure(rich_table(shown, is_whole=True), console).maximum <= console.width:
             break
-    excess = _measured(rich_table(shown, is_whole=True), console).maximum - console.width
+    excess = _measure(rich_table(shown, is_whole=True), console).maximum - console.width
     if excess > 0:
         most = max(SHORTEST, max((len(str(row[0])) for row in shown.rows), default=0) - excess)
-        shown = replace(shown, rows=tuple((_shortened(str(row[0]), most), *row[1:]) for row in shown.rows))
+        shown = replace(shown, rows=tuple((_shorten_middle(str(row[0]), most), *row[1:]) for row in shown.rows))
     drawing = rich_table(shown, is_whole=True)
-    console.width = max(console.width, _measured(drawing, console).maximum)  # the terminal wraps what nothing may cut
+    console.width = max(console.width, _measure(drawing, console).maximum)  # the terminal wraps what nothing may cut
     print_lines(drawing, console)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten_middle(text: str, most: int) -> str:
     end = most // 2
     return text if len(text) <= most else f"{text[: most - end - 1]}…{text[-end:]}"
 
@@ -152,7 +152,7 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
     table = table.known
 
     def is_too_wide(part: Table) -> bool:
-        return _measured(rich_table(part), console).minimum > console.width
+        return _measure(rich_table(part), console).minimum > console.width
 
     if len(table.columns) - 1 > len(table.rows) and table.keys == 1 and is_too_wide(table):
         table = table.turned
@@ -170,7 +170,7 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
     return drawings
 
 
-def _measured(drawing: Drawing, console: Console) -> Measurement:
+def _measure(drawing: Drawing, console: Console) -> Measurement:
     # The console's width does not bound them.
     return Measurement.get(console, console.options.update(width=UNBOUNDED), drawing)
 
@@ -179,7 +179,7 @@ def _give_room(drawing: Drawing, console: Console) -> None:
     """Set each column's width: its longest word, and its share of the console's free width if it needs more."""
     # With rich's own widths, a column of long text would leave too little room for the numbers in others.
     anyhow = console.options.update(width=UNBOUNDED)
-    left = max(0, console.width - _measured(drawing, console).minimum)
+    left = max(0, console.width - _measure(drawing, console).minimum)
     needs = [
         measure_renderables(console, anyhow, (column.header, *column.cells)).clamp(min_width=column.min_width)
         for column in drawing.columns

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.held_out import KEPT
-from behavesim.application.held_out import evaluate_held_out, reports_of
+from behavesim.application.evaluation import evaluate_held_out, reports_of
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.state.protocols import Judge

@@ -117,7 +117,7 @@ def test_a_solution_that_differs_on_a_second_run_is_solves_fault() -> None:
             return np.roll(super().solve(function, instance), next(self.calls))
 
     found = findings(Task())["determinism"]
-    assert found.result == "mend"
+    assert found.result == "fail"
     assert "second run" in found.message
 
 
@@ -129,7 +129,7 @@ def test_a_score_that_differs_on_the_same_solution_is_scores_fault() -> None:
             return super().score(instance, solution) + next(self.calls)
 
     found = findings(Task())["determinism"]
-    assert found.result == "mend"
+    assert found.result == "fail"
     assert "the same solution" in found.message
 
 
@@ -138,7 +138,7 @@ def test_a_rule_that_is_not_checked_is_found_by_breaking_it() -> None:
         def score(self, instance: Any, solution: Any) -> float:
             return float(np.asarray(instance)[np.asarray(solution)].sum())
 
-    assert findings(Task())["trusted scoring"].result == "mend"
+    assert findings(Task())["trusted scoring"].result == "fail"
 
     class Lax(Picks):
         def score(self, instance: Any, solution: Any) -> float:
@@ -282,7 +282,7 @@ def test_scoring_that_fails_on_a_forged_solution_by_anything_but_a_refusal_is_na
         findings(Task())
 
 
-@pytest.mark.parametrize(("normaliser", "result"), [(3, "ok"), (1, "mend"), ("pair", "warning")])
+@pytest.mark.parametrize(("normaliser", "result"), [(3, "ok"), (1, "fail"), ("pair", "warning")])
 def test_a_normaliser_is_held_against_the_templates_own_states(normaliser: Any, result: str) -> None:
     class Task(Picks):
         pass
@@ -306,7 +306,7 @@ def test_instances_of_different_dimensions_are_in_order() -> None:
 def test_instances_that_cannot_be_kept_are_named(monkeypatch: pytest.MonkeyPatch, instances: Any) -> None:
     task = Picks()
     monkeypatch.setattr(task, "instances", instances)
-    assert check_instances_present(task, "search").result == "mend"
+    assert check_instances_present(task, "search").result == "fail"
 
 
 @pytest.mark.parametrize("direction", ["maximum", "max", "", None])
@@ -317,7 +317,7 @@ def test_a_direction_that_is_neither_is_refused(direction: Any) -> None:
 
 async def test_another_process_that_cannot_load_the_task_says_why() -> None:
     found = await check_instances_elsewhere(TaskReference("nowhere.py"), dict.fromkeys(SPLITS, ""))
-    assert found.result == "mend"
+    assert found.result == "fail"
     assert "there is no task file nowhere.py" in found.message
 
 
@@ -360,10 +360,10 @@ class Splits(Picks):
     [
         ("held-out", (4, 5), "ok", "no instance belongs to two"),
         ("held-out", (4, 2), "warning", "1 of 2 held-out instances are among the search instances"),
-        ("held-out", (2, 1), "mend", "2 of 2 held-out instances are among the search instances"),
-        ("validation", (1, 2), "mend", "2 of 2 validation instances are among the search instances"),
-        ("validation", (1,), "mend", "1 of 1 validation instances are among the search instances"),
-        ("held-out", (3,), "mend", "1 of 1 held-out instances are among the validation instances"),
+        ("held-out", (2, 1), "fail", "2 of 2 held-out instances are among the search instances"),
+        ("validation", (1, 2), "fail", "2 of 2 validation instances are among the search instances"),
+        ("validation", (1,), "fail", "1 of 1 validation instances are among the search instances"),
+        ("held-out", (3,), "fail", "1 of 1 held-out instances are among the validation instances"),
         ("validation", (), "ok", "no instance belongs to two"),
     ],
 )
@@ -384,7 +384,7 @@ def test_a_solve_that_changes_its_instance_is_named() -> None:
 
     assert check_instances_unchanged(Picks()).result == "ok"
     found = check_instances_unchanged(Sorting())
-    assert (found.result, "changes its instance (search instance 1)" in found.message) == ("mend", True)
+    assert (found.result, "changes its instance (search instance 1)" in found.message) == ("fail", True)
 
 
 def test_a_solve_that_fails_beside_the_sandbox_is_named() -> None:
@@ -431,7 +431,7 @@ def test_a_score_that_takes_half_a_solution_for_a_better_one_is_named() -> None:
 
     assert findings(Picks())["whole solutions"].result == "ok"
     found = findings(Shortest())["whole solutions"]
-    assert found.result == "mend"
+    assert found.result == "fail"
     assert "a solution with only its first half scores" in found.message
 
 
@@ -447,5 +447,5 @@ def test_a_score_that_looks_at_half_a_solution_only_is_named_and_one_that_counts
                 raise InvalidSolution("one twice")
             return float(instance[picks].sum())
 
-    assert findings(Lazy())["whole solutions"].result == "mend"
+    assert findings(Lazy())["whole solutions"].result == "fail"
     assert findings(Knapsack())["whole solutions"].result == "ok"  # half of what is packed is packed, and worth less

@@ -67,7 +67,7 @@ def test_nothing_is_forged_where_the_first_program_fails(behavesim: Command, tmp
     (tmp_path / "program.py").write_text("def point():\n    return 1 / 0\n")
     ended = behavesim("task", "check", "--evaluator", "evaluator.py", "--program", "program.py", "--json")
     (found,) = ended.document
-    assert (ended.code, found["name"], found["result"]) == (1, "first program", "mend")
+    assert (ended.code, found["name"], found["result"]) == (1, "first program", "fail")
     assert found["message"].startswith("it fails (evaluator): ZeroDivisionError: division by zero")
 
 
@@ -94,7 +94,7 @@ def grown(behavesim: Command, tmp_path: Path) -> str:
 def test_a_task_grown_around_an_evaluator_works_as_written(behavesim: Command, grown: str, tmp_path: Path) -> None:
     checked = behavesim("task", "check", grown, "--json")
     # what is sought is left to a person
-    assert [each["name"] for each in checked.document if each["result"] == "mend"] == ["description"]
+    assert [each["name"] for each in checked.document if each["result"] == "fail"] == ["description"]
     (alone,) = behavesim("evaluate", grown, "template", "--json").document
     assert (alone["status"], alone["score"]) == ("ok", 0.8)
     answer = f"command:{tmp_path / 'answer.sh'}"

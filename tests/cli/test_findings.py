@@ -39,5 +39,5 @@ def test_elsewhere_each_finding_is_one_line(capsys: pytest.CaptureFixture[str]) 
 
 def test_what_is_to_be_mended_ends_in_an_exit_code() -> None:
     with pytest.raises(typer.Exit) as ended:
-        report_findings(found(Finding("score", "mend", "is none"), Finding("use", "ok", "")), 20, as_json=True)
+        report_findings(found(Finding("score", "fail", "is none"), Finding("use", "ok", "")), 20, as_json=True)
     assert ended.value.exit_code == 1

@@ -54,7 +54,7 @@ def test_a_task_file_around_an_evaluator_works_as_written(behavesim: Command, tm
     if kind != "shinka":  # a check starts it 28 times, and says of several runs what it says of one
         checked = behavesim("task", "check", "mine.py", "--json")
         # all but a class leave it to a person to say what is sought
-        wrong = [each["name"] for each in checked.document if each["result"] == "mend"]
+        wrong = [each["name"] for each in checked.document if each["result"] == "fail"]
         assert wrong == ([] if kind in ("llm4ad", "eoh") else ["description"])
     (trusted,) = behavesim("evaluate", "mine.py", "template", "--json").document
     assert trusted["status"] == "ok"
@@ -108,7 +108,7 @@ def test_calls_that_could_not_be_read_are_said_at_once_and_must_be_mended(behave
 
     def wrong() -> list[str]:
         found = behavesim("task", "check", "mine.py", "--json").document
-        return [each["name"] for each in found if each["result"] == "mend"]
+        return [each["name"] for each in found if each["result"] == "fail"]
 
     assert wrong() == ["description", "calls"]
     text = text.replace("[('CHANGE', 4)]", "[(i, 4) for i in range(19)]").replace(

@@ -89,9 +89,9 @@ def found_wrong(behavesim: Command) -> dict[str, str]:
 
 def test_what_fails_or_differs_at_once_is_named_with_what_to_mend(behavesim: Command, example: Path) -> None:
     change(example, ("    return value\n'''", "    return value / 0\n'''"))
-    assert re.match("mend: .*ZeroDivisionError", found_wrong(behavesim)["template"])
+    assert re.match("fail: .*ZeroDivisionError", found_wrong(behavesim)["template"])
     change(example, ("[seed, number]", "None"))
-    assert re.match("mend: .*different instances", found_wrong(behavesim)["search instances"])
+    assert re.match("fail: .*different instances", found_wrong(behavesim)["search instances"])
 
 
 def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: Command, example: Path) -> None:
@@ -106,10 +106,10 @@ def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: 
     )
     wrong = found_wrong(behavesim)
     assert set(wrong) == {"determinism", "direction", "trusted scoring", "normaliser"}
-    assert re.match("mend: .*on a second run", wrong["determinism"])
-    assert re.match("mend: .*direction or that value", wrong["direction"])
-    assert re.match("mend: .*everything twice", wrong["trusted scoring"])
-    assert re.match("mend: .*2", wrong["normaliser"])
+    assert re.match("fail: .*on a second run", wrong["determinism"])
+    assert re.match("fail: .*direction or that value", wrong["direction"])
+    assert re.match("fail: .*everything twice", wrong["trusted scoring"])
+    assert re.match("fail: .*2", wrong["normaliser"])
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_limit_of_a_template_is_said_before_it_is_tried_and_one_that_fails_i
     (*_, said, _, failed) = behavesim("task", "check", "mine.py", "--set", "timeout_s=20", "--json").document
     limit = "at most 20 s of CPU time (timeout_s) and 42 s by the clock"
     assert (said["name"], said["message"]) == ("time limit", f"{limit}, for the template too, which is tried now")
-    assert (failed["name"], failed["result"], len(tried)) == ("template", "mend", 1)
+    assert (failed["name"], failed["result"], len(tried)) == ("template", "fail", 1)
     for dry in ((), ("--dry-run",)):
         ended = behavesim("run", "mine.py", "--proposer", "genetic", "--set", "timeout_s=20", *dry)
         waiting, complaint = ended.err.splitlines()
@@ -216,10 +216,10 @@ def test_what_only_a_run_would_stumble_over_is_found_before_it(behavesim: Comman
     )
     wrong = found_wrong(behavesim)
     assert wrong["description"].startswith("warning: ")
-    assert re.match("mend: .*held-out", wrong["another process"])
-    assert re.match("mend: .*could be resumed", wrong["use"])
-    assert wrong["on validation"].startswith("mend: ")
-    assert re.match("mend: .*valu,", wrong["building blocks"])
+    assert re.match("fail: .*held-out", wrong["another process"])
+    assert re.match("fail: .*could be resumed", wrong["use"])
+    assert wrong["on validation"].startswith("fail: ")
+    assert re.match("fail: .*valu,", wrong["building blocks"])
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_methods_that_fail_late_are_named_with_what_depends_on_them(
     change(example, *changes)
     wrong = found_wrong(behavesim)
     assert wrong.keys() == found.keys()
-    assert all(wrong[name].startswith("mend: ") and said in wrong[name] for name, said in found.items()), wrong
+    assert all(wrong[name].startswith("fail: ") and said in wrong[name] for name, said in found.items()), wrong
 
 
 def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_from(

@@ -19,7 +19,6 @@ CHANGING = {
     *("RecoveredEvents", "Verification"),  # filled by who makes them
     *("PromptAttempts", "_Child", "_Evaluation"),  # a request or a process under way
     *("Job", "Link"),  # a program and a worker of a cluster
-    "_Validation",  # filled as the runs of a program are validated
     "EvaluationResult",  # which other people's evaluators change
     *("Binding", "_Scope"),  # names, as a program is read
 }

@@ -278,7 +278,7 @@ async def test_a_run_and_a_check_refuse_a_task_whose_template_costs_too_much_to_
     with pytest.raises(TaskError, match=said):
         await bs.search(task, budget=5, proposer="genetic", runs_dir=tmp_path, timeout_s=1.0)
     found = await checked(task)
-    assert (found[-1].name, found[-1].result) == ("scoring", "mend")
+    assert (found[-1].name, found[-1].result) == ("scoring", "fail")
     assert "scoring its solutions" in found[-1].message
 
 

@@ -20,8 +20,8 @@ from behavesim.analysis.metrics import Metric
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import show_search
+from behavesim.application.evaluation import reports_of
 from behavesim.application.experiment.plan import Experiment, Planned
-from behavesim.application.held_out import reports_of
 from behavesim.base.config import differences
 from behavesim.base.errors import INTERRUPTED, BehavesimError, UsageError
 from behavesim.base.text import printable
@@ -84,7 +84,7 @@ class Execution:
         _make_writable(self._runs_dir)
         async with start_shared_cluster(self._workers) as variables:
             self._environment = {**os.environ, **variables}
-            working = asyncio.gather(*map(self._one, self._planned))
+            working = asyncio.gather(*map(self._make_run, self._planned))
             try:
                 await asyncio.shield(working)  # a cancellation must not kill the runs, which end in order below
             except asyncio.CancelledError:
@@ -99,21 +99,23 @@ class Execution:
         for process in self._living:
             _end(process)
 
-    async def _one(self, run: Planned) -> None:
+    async def _make_run(self, run: Planned) -> None:
         async with self._free:
             if self._is_ending:
                 return
             began = time.monotonic()
-            code = await self._carried_out(run)
+            code = await self._run_process(run)
         if code and self._is_ending:
             self._tell(f"{run.name}: interrupted")
             return
         if code:
             self._failed.append(run.name)
         self._took.append(time.monotonic() - began)
-        self._tell(f"{len(self._took)}/{len(self._planned)} {run.name}: {self._said(run, code)}{self._left()}")
+        self._tell(
+            f"{len(self._took)}/{len(self._planned)} {run.name}: {self._result_text(run, code)}{self._time_left()}"
+        )
 
-    async def _carried_out(self, run: Planned) -> int:
+    async def _run_process(self, run: Planned) -> int:
         """Make or resume a run in a process of its own and return its exit code, below 0 if a signal ended it."""
         folder = self._runs_dir / run.name
         settings = {**run.settings.flat(), "workers": self._workers}
@@ -135,7 +137,7 @@ class Execution:
             self._living.discard(process)
         return await process.wait()
 
-    def _said(self, run: Planned, code: int) -> str:
+    def _result_text(self, run: Planned, code: int) -> str:
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
         made = Run.load(self._runs_dir / run.name)
@@ -143,7 +145,7 @@ class Execution:
         found = "nothing feasible" if best is None else f"best {best.score:.6g} ({program_name(best.candidate)})"
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         left = len(self._planned) - len(self._took)
         each_s = sum(self._took) / len(self._took)
         return f", about {clock(each_s * left / min(left, self._jobs))} left" if left else ""
@@ -212,20 +214,20 @@ def main() -> None:
         settings = settings_from_journal(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
         if launch.folder.journal.exists():
-            work = session.resume(launch, show_search, _note)
+            work = session.resume(launch, show_search, _write_to_log)
         else:
             if launch.folder.path.is_dir():  # a process was killed before the run's journal existed
                 shutil.rmtree(launch.folder.path)
-            work = session.begin(launch, show_search, _note)
+            work = session.begin(launch, show_search, _write_to_log)
         session.execute_launch(launch, work)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BehavesimError as error:
-        _note(str(error))
+        _write_to_log(str(error))
         sys.exit(error.exit_code)
 
 
-def _note(text: str) -> None:
+def _write_to_log(text: str) -> None:
     with suppress(OSError):  # a log that cannot be written ends no run
         sys.stderr.write(f"behavesim: {printable(text)}\n")
 

@@ -124,12 +124,8 @@ class Planned:
     settings: Settings
 
 
-@dataclass(frozen=True)
-class Group:
-    """Runs that differ only in their task and seed: their label, and settings by name, of which one is the method."""
-
-    label: str
-    given: Mapping[str, Any]
+# Runs that differ only in their task and seed: their label, and settings by name, of which one is the method.
+Group = tuple[str, Mapping[str, Any]]
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -139,21 +135,21 @@ def read_experiment(path: Path) -> Experiment:
     except ValidationError as error:
         if (first := error.errors()[0])["type"] == "extra_forbidden":
             key = ".".join(map(str, first["loc"]))
-            raise UsageError(f"the experiment {path} has no key {key!r}; {_meant(first['loc'])}") from None
+            raise UsageError(f"the experiment {path} has no key {key!r}; {_hint_for_key(first['loc'])}") from None
         raise UsageError(f"the experiment {path}: {validation_message(error)}") from None
     for task in experiment.task_settings:
         if task not in experiment.tasks:
             raise UsageError(
                 f"the experiment {path} has settings for task {task!r}; its tasks are {', '.join(experiment.tasks)}"
             )
-    known = {group.label for group in groups(experiment)}
+    known = {label for label, _ in groups(experiment)}
     for label in [label for pair in experiment.tests or [] for label in pair]:
         if label not in known:
             raise UsageError(f"the experiment {path} tests {label!r}; its groups are {', '.join(sorted(known))}")
     return experiment
 
 
-def _meant(place: tuple[int | str, ...]) -> str:
+def _hint_for_key(place: tuple[int | str, ...]) -> str:
     key, known = str(place[-1]), list(Experiment.model_fields if len(place) == 1 else Variant.model_fields)
     if key in OWN or any(owner.options and key in owner.options.model_fields for owner in owners()):
         return "a setting belongs in `settings`"
@@ -169,7 +165,7 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     _refuse_own(experiment)
     common = {"proposer": proposer, **experiment.settings}
     runs = [
-        _planned(task, group, seed, {**common, **experiment.task_settings.get(task, {})})
+        _plan_run(task, group, seed, {**common, **experiment.task_settings.get(task, {})})
         for seed in sorted({seed for task in experiment.tasks for seed in _seeds(experiment, task)})
         for task in experiment.tasks
         if seed in _seeds(experiment, task)
@@ -214,12 +210,12 @@ def groups(experiment: Experiment) -> list[Group]:
     If all variants name a method, each method is also a group of its own.
     """
     free = [variant for variant in experiment.variant if "method" not in variant.settings]
-    bound = [Group(variant.name, variant.settings) for variant in experiment.variant if variant not in free]
+    bound: list[Group] = [(variant.name, variant.settings) for variant in experiment.variant if variant not in free]
     if not free:
-        return [*(Group(method, {"method": method}) for method in experiment.methods), *bound]
+        return [*((method, {"method": method}) for method in experiment.methods), *bound]
     is_alone = len(experiment.methods) == 1
-    crossed = [
-        Group(variant.name if is_alone else f"{method} {variant.name}", {"method": method, **variant.settings})
+    crossed: list[Group] = [
+        (variant.name if is_alone else f"{method} {variant.name}", {"method": method, **variant.settings})
         for method in experiment.methods
         for variant in free
     ]
@@ -246,11 +242,12 @@ def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
     return range(seeds) if isinstance(seeds, int) else seeds
 
 
-def _planned(task: str, group: Group, seed: int, common: Mapping[str, Any]) -> Planned:
-    named = {**common, **group.given}
+def _plan_run(task: str, group: Group, seed: int, common: Mapping[str, Any]) -> Planned:
+    label, given = group
+    named = {**common, **given}
     fitting = {key: value for key, value in common.items() if not is_foreign(key, named)}
-    settings, loaded = task_settings(task, {**fitting, **group.given, "seed": seed, "label": group.label})
-    stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{group.label}")
+    settings, loaded = task_settings(task, {**fitting, **given, "seed": seed, "label": label})
+    stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{label}")
     return Planned(f"{stem}-seed{seed}", settings)
 
 

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from behavesim.application.serve.shelf import ServedRuns, Snapshot
+from behavesim.application.serve.served_runs import ServedRuns, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
 from behavesim.reports.page.html import ASK_AGAIN_S, comparison_html, html, runs_page, waiting_page
@@ -84,8 +84,8 @@ async def serve(folder: Path, host: str, port: int, announce: Callable[[str], No
 class _Site:
     """The pages of a folder's runs."""
 
-    def __init__(self, shelf: ServedRuns, host: str) -> None:
-        self._shelf, self._host = shelf, host
+    def __init__(self, runs: ServedRuns, host: str) -> None:
+        self._runs, self._host = runs, host
         self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
         self._root = f"/{self._token}/" if self._token else "/"
         self._readers = ThreadPoolExecutor(READERS, "reader")
@@ -97,7 +97,7 @@ class _Site:
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
         """Listen at a port during the block, and yield the URL."""
-        app = web.Application(middlewares=[self._guarded])
+        app = web.Application(middlewares=[self._check_request])
         app.on_response_prepare.append(_add_headers)
         app.add_routes(
             [
@@ -111,7 +111,7 @@ class _Site:
         await runner.setup()
         assert runner.server is not None, "a runner that is set up has a server"
         try:
-            server = await asyncio.get_running_loop().create_server(self._bounded(runner.server), self._host, port)
+            server = await asyncio.get_running_loop().create_server(self._limited(runner.server), self._host, port)
         except OSError as error:
             await runner.cleanup()
             why = error.strerror or str(error)
@@ -126,10 +126,10 @@ class _Site:
                 pool.shutdown(wait=False, cancel_futures=True)  # a slow reading must not delay the end
 
     @web.middleware
-    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _check_request(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
-        if not self._is_meant(request):
+        if not self._is_allowed(request):
             raise web.HTTPForbidden(text=NOT_THIS_ADDRESS)
         self._answering.add(request.protocol)
         try:
@@ -144,7 +144,7 @@ class _Site:
         finally:
             self._answering.discard(request.protocol)
 
-    def _bounded(self, server: web.Server) -> Callable[[], asyncio.Protocol]:
+    def _limited(self, server: web.Server) -> Callable[[], asyncio.Protocol]:
         """Return a factory of protocols that bounds connections in number and time, so that no client blocks others."""
 
         def protocol() -> asyncio.Protocol:
@@ -164,7 +164,7 @@ class _Site:
             handler.transport.close()  # what is written already is still sent
         _later(LIFE_S, _cut_off, handler)  # a client that reads nothing would keep the rest waiting for ever
 
-    def _is_meant(self, request: web.Request) -> bool:
+    def _is_allowed(self, request: web.Request) -> bool:
         """Whether a request has the token, or names this machine if there is no token."""
         # It stops DNS rebinding: a foreign site whose name resolves to this machine could otherwise read the runs.
         if self._token:
@@ -175,33 +175,33 @@ class _Site:
             return False
 
     async def _list(self, request: web.Request) -> web.Response:
-        found = await self._read("listing", self._shelf.listing)
+        found = await self._read("listing", self._runs.listing)
         return web.Response(text=runs_page(found.summaries, found.unreadable), content_type="text/html")
 
     async def _compare(self, request: web.Request) -> web.Response:
         names = request.query.getall("run", [])
         find = partial(self._compared_page, names)
-        return _packed(request, await self._read(f"compared {names}", find, self._comparing), "text/html")
+        return _gzipped(request, await self._read(f"compared {names}", find, self._comparing), "text/html")
 
     async def _page(self, request: web.Request) -> web.Response:
         name = request.match_info["run"]
         body = await self._read(f"page {name}", lambda: self._page_of(name))
-        return _packed(request, body, "text/html")
+        return _gzipped(request, body, "text/html")
 
     async def _document(self, request: web.Request) -> web.Response:
         """Return what the page of a run shows, as JSON; status 304 if If-None-Match has its version, the ETag."""
         name = request.match_info["run"]
-        snapshot = await self._read(f"document {name}", lambda: self._shelf.snapshot(name))
+        snapshot = await self._read(f"document {name}", lambda: self._runs.snapshot(name))
         tag = f'"{snapshot.version}"'
         # a page names the version that it shows, so none can pass unseen: not even one made while it fetched another
         is_known = request.headers.get("If-None-Match") == tag
-        response = web.Response(status=304) if is_known else _packed(request, snapshot.json, "application/json")
+        response = web.Response(status=304) if is_known else _gzipped(request, snapshot.json, "application/json")
         response.headers["ETag"] = tag
         return response
 
     def _page_of(self, name: str) -> bytes:
         """Return the page of a run as gzipped HTML, with the script that keeps it up to date."""
-        snapshot = self._shelf.snapshot(name)
+        snapshot = self._runs.snapshot(name)
         if snapshot not in self._pages:
             known = {"ROOT": self._root, "VERSION": f'"{snapshot.version}"', "ADDRESS": quote(name)}
             script = "".join(f"const {key} = {_in_script(value)};\n" for key, value in known.items())
@@ -212,7 +212,7 @@ class _Site:
         return self._pages[snapshot]
 
     def _compared_page(self, names: Sequence[str]) -> bytes:
-        shown = replace(self._shelf.compared(names), home=self._root)
+        shown = replace(self._runs.compared(names), home=self._root)
         return gzip.compress(comparison_html(shown).encode(), compresslevel=5, mtime=0)
 
     async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
@@ -247,7 +247,7 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
     response.headers.update(HEADERS)
 
 
-def _packed(request: web.Request, body: bytes, kind: str) -> web.Response:
+def _gzipped(request: web.Request, body: bytes, kind: str) -> web.Response:
     """Return a response of media type `kind` with `body`, which is gzipped; unpacked if a client takes no gzip."""
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
         return web.Response(body=gzip.decompress(body), content_type=kind, charset="utf-8")

@@ -7,6 +7,6 @@ from pathlib import Path
 
 from behavesim.evaluators.tracing import Recorder, Result
 
+# Evaluates the program at a path, a file or a folder, and records the calls of its functions in the Recorder. It
+# raises what evaluator or program raise.
 Run = Callable[[Path, Recorder], Result]
-"""Evaluates the program at a path, a file or a folder, and records the calls of its functions in the Recorder. It
-raises what evaluator or program raise."""

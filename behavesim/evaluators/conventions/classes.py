@@ -89,7 +89,7 @@ _TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Tuple", "Union")
 class Evaluation(abc.ABC):
     """Stand-in for the base class of LLM4AD's evaluators, used where the package `llm4ad` is not installed.
 
-    It keeps its arguments as attributes. `timeout_seconds`, `safe_evaluate` and `daemon_eval_process` have no effect.
+    It keeps its arguments as attributes; those about timeouts and processes have no effect.
     """
 
     def __init__(
@@ -134,10 +134,10 @@ class BaseProblem(abc.ABC):
 
 
 class OlderProblem:
-    """EoH's older shape of problem, called as today's are.
+    """EoH's older shape of problem, called as today's are; it has no template program.
 
     Its `evaluate(code_string)` executes a program's text and calls a function in it, which `prompts.get_func_name()`
-    names. It has no template program.
+    names.
     """
 
     template_program = ""
@@ -161,8 +161,7 @@ def evaluation_of(place: str) -> Any:
     """Import "module:Name" or "FILE.py:Name" and return that object; a class is made without arguments.
 
     Stand-ins take the place of `llm4ad` and `eoh` if these are not installed. An object with `evaluate` and `prompts`
-    alone is returned as an OlderProblem. Raises TaskError, in one line, if the import fails, the name or its method
-    `evaluate_program` is missing, or making the object raises an Exception.
+    alone is returned as an OlderProblem. Raises TaskError, in one line, if there is no usable object.
     """
     StandIns(
         {
@@ -223,9 +222,9 @@ def load(file: EvaluatorFile) -> Run:
 def template_of(place: str) -> tuple[str, str, str]:
     """Return a class evaluator's template program, the name of its entry point, and its description of the task.
 
-    `place` is "module:Class" or "FILE.py:Class", which is imported and made. The entry point is the template's first
-    class, else its last function. An OlderProblem names its entry point, and its template is blank. The description is
-    "" if there is none. Raises TaskError if the object cannot be made or the template is unusable.
+    `place` is "module:Class" or "FILE.py:Class". The entry point is the template's first class, else its last function;
+    an OlderProblem names its own, and its template is blank. Raises TaskError if the object cannot be made or the
+    template is unusable.
     """
     evaluation = evaluation_of(place)
     template = _template(evaluation)
@@ -234,7 +233,6 @@ def template_of(place: str) -> tuple[str, str, str]:
 
 
 def _entry(evaluation: Any, template: str) -> str:
-    """Return the name by which an evaluator calls programs; raises TaskError if its template defines none."""
     return evaluation.entry_point if isinstance(evaluation, OlderProblem) else entry_point(template)
 
 
@@ -250,7 +248,6 @@ def _template(evaluation: Any) -> str:
 
 
 def _asked_for(evaluation: Any, source: str, entry: str) -> str:
-    """Return the program's text, rewritten as the evaluator's attributes ask: numba, protected division, a seed."""
     is_accelerated = bool(getattr(evaluation, "use_numba_accelerate", False))
     if is_accelerated:
         source = remove_acceleration(source, entry)

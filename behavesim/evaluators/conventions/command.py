@@ -25,8 +25,8 @@ _SAID = 4_000
 def load(file: EvaluatorFile) -> Run:
     """Return a function that runs the evaluator's command on a program, in a shell and in `file.folder`.
 
-    `{program}` in the command is replaced by the program's path, `{output}` by that of an empty folder. A status other
-    than 0 is a failure. The function raises ValueError for a file TRAJECTORY without a list of steps.
+    `{program}` in the command is replaced by the program's path, `{output}` by that of an empty folder. The function
+    raises ValueError for a file TRAJECTORY without a list of steps.
     """
 
     def run(program: Path, recorder: Recorder) -> Result:
@@ -40,7 +40,7 @@ def load(file: EvaluatorFile) -> Run:
 
 
 def result_of(command: str, folder: Path, program: Path, output: Path) -> Result:
-    """Run a command in a folder, on a program; return the result in what it printed. `output` is an empty folder.
+    """Run a command in a folder, on a program, and return the result in what it printed; `output` is an empty folder.
 
     A status other than 0 is a failure.
     """

@@ -117,6 +117,7 @@ def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], p
     """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name."""
     # A stage fails if it raises, or if the score by all metrics so far is None or below its threshold; the last stage
     # needs no threshold. If there is only one stage, its exception is raised.
+    # later stages may leave out what earlier ones measured: all of it counts, as in OpenEvolve
     metrics: dict[str, Any] = {}
     artifacts: dict[str, Any] = {}
     found = Result(None)

@@ -77,7 +77,6 @@ def result_in(results: Path, left: int) -> Result:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Return the object in a JSON file, an empty one if there is no file; raises ValueError if it holds no object."""
     try:
         found = json.loads(path.read_text(errors="replace")) if path.is_file() else {}
     except ValueError as error:
@@ -88,7 +87,6 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _result(metrics: Mapping[str, Any], correct: Mapping[str, Any], left: int) -> Result:
-    """Return the Result of the contents of metrics.json and correct.json; `left` is the script's exit status."""
     # As in ShinkaEvolve, models see the score, public metrics and the text: all other metrics are named as private
     # ones.
     public, private = (each if isinstance(each := metrics.get(name), dict) else {} for name in ("public", "private"))
@@ -99,6 +97,7 @@ def _result(metrics: Mapping[str, Any], correct: Mapping[str, Any], left: int) -
     if not correct and not metrics:
         said = f" and left with status {left}" if left else ""
         return Result(None, failure=f"the evaluator wrote neither metrics.json nor correct.json{said}")
+    # only the word of correct.json counts: a script can write a score for a program that broke a rule
     if correct.get("correct") is not True:
         said = str(correct.get("error") or "") or "the evaluator found it incorrect"
         return Result(None, known, feedback, failure=said if correct else "the evaluator wrote no correct.json")

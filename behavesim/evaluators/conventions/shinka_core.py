@@ -10,7 +10,6 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +32,7 @@ DEFAULT_METRICS_ON_ERROR: Arguments = {
 
 
 def load_program(program_path: str) -> Any:
-    """Execute the Python file at a path and return it as a module.
-
-    Raises ImportError if its name does not end as Python's do, OSError if it cannot be read, and what the file raises.
-    """
+    """Execute the Python file at a path and return it as a module."""
     spec = importlib.util.spec_from_file_location("program", program_path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{program_path} is no Python file")
@@ -76,9 +72,8 @@ def run_shinka_eval(
     """Call a program's function `num_runs` times, validate and aggregate its results, and write the two JSON files.
 
     Returns the metrics, whether all runs were valid and the score is finite, and the first error or None. An Exception
-    of the program or the given functions is caught: it gives default metrics and counts as incorrect. The metric
-    `extra_data` is written to extra.pkl instead. Call i, from 0, gets `seed` i + 1 unless `get_experiment_kwargs` gives
-    its arguments. Plots are not drawn, and runs are never stopped early. Raises ValueError for fewer than one worker.
+    of the program or the given functions gives default metrics and counts as incorrect. Call i, from 0, gets `seed` i +
+    1 unless `get_experiment_kwargs` gives its arguments. Plots are not drawn, and runs are never stopped early.
     """
     if run_workers < 1 or (max_workers_cap is not None and max_workers_cap < 1):
         raise ValueError("run_workers and max_workers_cap must be 1 or more")
@@ -86,82 +81,35 @@ def run_shinka_eval(
     try:
         given = [get_experiment_kwargs(run) if get_experiment_kwargs else {"seed": run + 1} for run in range(num_runs)]
         results, taken = _runs(program_path, experiment_fn_name, given, workers)
-        seen = _Validation.of(results, validate_fn)
-        metrics = _aggregated(results, taken, aggregate_metrics_fn)
-        metrics |= seen.metrics if validate_fn else {}
-        seen.refuse_unless_finite(metrics.get("combined_score", 0.0))
+        checked = [validate_fn(result) for result in results] if validate_fn else []
+        failures = [error for is_valid, error in checked if not is_valid]
+        errors = list(dict.fromkeys(error for error in failures if error))
+        is_correct, first = not failures, f"Validation failed: {errors[0]}" if errors else None
+        metrics: Arguments = {"num_successful_runs": len(results)}
+        metrics = aggregate_metrics_fn(results) if aggregate_metrics_fn else metrics
+        metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0
+        metrics["execution_time_std"] = statistics.pstdev(taken) if taken else 0.0
+        if validate_fn:
+            counts = {"num_valid_runs": len(checked) - len(failures), "num_invalid_runs": len(failures)}
+            metrics |= {**counts, "all_validation_errors": errors}
+        score = metrics.get("combined_score", 0.0)
+        if not math.isfinite(score):
+            is_correct = False
+            first = first or f"combined_score is {'NaN' if math.isnan(score) else f'inf ({score})'}"
     except Exception as error:  # noqa: BLE001 - a program's fault is a result
         print(f"Evaluation error: {error}")  # noqa: T201 - what a script writes is shown if it fails
         told = default_metrics_on_error or {}
         metrics = {name: told.get(name, value) for name, value in DEFAULT_METRICS_ON_ERROR.items()}
-        seen = _Validation(is_correct=False, first=str(error))
+        is_correct, first = False, str(error)
     if "extra_data" in metrics:
-        _save_extra(results_dir, metrics.pop("extra_data"))
-    save_json_results(results_dir, metrics, seen.is_correct, seen.first)
-    return metrics, seen.is_correct, seen.first
-
-
-@dataclass
-class _Validation:
-    """What the validation of a program's runs has found so far; `first` is the first error, None if there is none."""
-
-    is_correct: bool = True
-    first: str | None = None
-    valid: int = 0
-    invalid: int = 0
-    errors: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, results: list[Any], validate: Validate | None) -> _Validation:
-        """Validate each result; without `validate` all count as correct. Raises what `validate` raises."""
-        seen = cls()
-        if validate:
-            for result in results:
-                seen.take(*validate(result))
-        return seen
-
-    def take(self, is_valid: bool, error: str | None) -> None:
-        """Count one more run; one that is not valid makes the program incorrect."""
-        # Its `error` is kept then, unless it is None, "" or known already.
-        self.valid, self.invalid = self.valid + bool(is_valid), self.invalid + (not is_valid)
-        self.is_correct = self.is_correct and bool(is_valid)
-        if not is_valid and error:
-            self.first = self.first or f"Validation failed: {error}"
-            self.errors += [] if error in self.errors else [error]
-
-    def refuse_unless_finite(self, score: float) -> None:
-        """Mark the program as incorrect if its score is infinite or NaN; keep that as the error unless there is one."""
-        if not math.isfinite(score):
-            error = f"combined_score is {'NaN' if math.isnan(score) else f'inf ({score})'}"
-            self.is_correct, self.first = False, self.first or error
-
-    @property
-    def metrics(self) -> Arguments:
-        return {
-            "num_valid_runs": self.valid,
-            "num_invalid_runs": self.invalid,
-            "all_validation_errors": self.errors,
-        }
-
-
-def _aggregated(results: list[Any], taken: list[float], aggregate: Aggregate | None) -> Arguments:
-    """Return the metrics that `aggregate` makes of the results; without it, their number as `num_successful_runs`."""
-    # The mean and the standard deviation of the times `taken`, in seconds, are added as `execution_time_mean` and
-    # `execution_time_std`; they are 0 without times.
-    metrics: Arguments = aggregate(results) if aggregate else {"num_successful_runs": len(results)}
-    metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0
-    metrics["execution_time_std"] = statistics.pstdev(taken) if taken else 0.0
-    return metrics
-
-
-def _save_extra(results_dir: str, extra: object) -> None:
-    folder = Path(results_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "extra.pkl").write_bytes(pickle.dumps(extra))
+        folder = Path(results_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "extra.pkl").write_bytes(pickle.dumps(metrics.pop("extra_data")))
+    save_json_results(results_dir, metrics, is_correct, first)
+    return metrics, is_correct, first
 
 
 def _runs(path: str, name: str, given: list[Arguments], workers: int) -> tuple[list[Any], list[float]]:
-    """Return the results of a function called with each of the keyword arguments `given`, and each call's seconds."""
     module = load_program(path)
     if not hasattr(module, name):
         raise AttributeError(f"Experiment function '{name}' not found in {path}")

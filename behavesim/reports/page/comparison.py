@@ -134,7 +134,7 @@ def _task(
 ) -> tuple[TaskShown, tuple[str, ...]]:
     groups = found.groups_of(task)
     by_gap = all(group.has_gaps for group in groups)
-    metric = _spoken(found, groups)
+    metric = _metric_of_dots(found, groups)
     loaded = [[runs[run.origin.folder] for run in group.runs] for group in groups]
     nothing = SharedMap((), None, 0.0, tuple(() for _ in groups))
     places, why = try_or_note(lambda: map_groups(loaded), nothing, UNMEASURED)
@@ -144,7 +144,7 @@ def _task(
         groups=tuple(_group(group, by_gap, metric) for group in groups),
         by_gap=by_gap,
         unit=groups[0].runs[0].summary.unit,
-        template=_worth(template, by_gap),
+        template=_gap_or_score(template, by_gap),
         fewest=FEWEST,
         dots=None if metric is None else Measured(metric.column.heading, metric.unit.symbol == "%"),
         verdicts=tuple(each.sentence for each in verdicts(found) if each.family == task.family),
@@ -153,11 +153,11 @@ def _task(
     return shown, why
 
 
-def _worth(program: Scored | None, by_gap: bool) -> float | None:
+def _gap_or_score(program: Scored | None, by_gap: bool) -> float | None:
     return None if program is None else program.gap if by_gap else program.score
 
 
-def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
+def _metric_of_dots(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
     metrics = {metric.name: metric for metric in found.metrics}
     known = (
         name

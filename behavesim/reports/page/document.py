@@ -169,7 +169,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         candidates=_columns(run),
         metrics=_metrics(run),
         limit_s=run.settings.timeout_s,
-        texts=_packed([run.template, *run.candidates]),
+        texts=_pack_texts([run.template, *run.candidates]),
     )
 
 
@@ -212,7 +212,7 @@ def _tree(candidates: tuple[int, ...], similarities: NDArray[np.float64]) -> Tre
     return Tree(leaves, tuple(map(tuple, drawing["icoord"])), tuple(map(tuple, drawing["dcoord"])), height)
 
 
-def _packed(candidates: list[Candidate | None]) -> str:
+def _pack_texts(candidates: list[Candidate | None]) -> str:
     texts = [
         each and (each.source, each.thought, each.message, each.scores, each.feedback, tuple(each.metrics.items()))
         for each in candidates

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Route, expect
 
-from behavesim.application.serve import server, shelf
+from behavesim.application.serve import served_runs, server
 from tests.analysis.journals import feasible, started, stopped, write
 from tests.reports.page.conftest import LONGEST_MS, chromium
 
@@ -20,8 +20,8 @@ async def test_a_page_shows_the_end_of_a_run_that_came_while_it_fetched_an_earli
     chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "POLL_S", 0.05)
-    monkeypatch.setattr(shelf, "RENEW_S", 0.0)
-    monkeypatch.setattr(shelf, "SHARE", 1e9)
+    monkeypatch.setattr(served_runs, "RENEW_S", 0.0)
+    monkeypatch.setattr(served_runs, "SHARE", 1e9)
     await asyncio.to_thread(write, tmp_path / "first", started(), feasible(0, 5.0))
     found = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(server.serve(tmp_path, "127.0.0.1", 0, found.set_result))

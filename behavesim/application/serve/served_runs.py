@@ -77,8 +77,8 @@ class Cached(Generic[V]):
     Any thread may ask. While one thread computes the value again, the others get the old one.
     """
 
-    def __init__(self, find: Callable[[], V], pace: CpuBudget) -> None:
-        self._find, self._pace = find, pace
+    def __init__(self, find: Callable[[], V], budget: CpuBudget) -> None:
+        self._find, self._budget = find, budget
         self._lock = Lock()
         self._found: V | BehavesimError | None = None
         self.renewed_at = -math.inf
@@ -100,7 +100,7 @@ class Cached(Generic[V]):
         return self._found
 
     def _is_old(self) -> bool:
-        return time.monotonic() >= self.renewed_at + RENEW_S and self._pace.has_room()
+        return time.monotonic() >= self.renewed_at + RENEW_S and self._budget.has_room()
 
     def _renew(self) -> None:
         began = time.thread_time()
@@ -110,7 +110,7 @@ class Cached(Generic[V]):
         except BehavesimError as error:
             self._found = error
         self.renewed_at = time.monotonic()
-        self._pace.spend(time.thread_time() - began)
+        self._budget.spend(time.thread_time() - began)
 
 
 @contextmanager
@@ -129,12 +129,12 @@ def _in_one_line() -> Iterator[None]:
 class ShownRun:
     """One run that is held in memory, with its last snapshot; a renewal reads only the new events of the journal."""
 
-    def __init__(self, folder: RunFolder, pace: CpuBudget) -> None:
+    def __init__(self, folder: RunFolder, budget: CpuBudget) -> None:
         self._folder = folder
         self._run: Run | None = None
         self._origin: tuple[object, ...] = ()
         self._last: Snapshot | None = None
-        self.snapshot = Cached(self._snapshot, pace)
+        self.snapshot = Cached(self._snapshot, budget)
         """The cached snapshot."""
 
     def is_there(self) -> bool:
@@ -175,14 +175,14 @@ class ServedRuns:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pace = CpuBudget()
+        self._budget = CpuBudget()
         self._lock = Lock()  # of what is held
         self._held: OrderedDict[str, ShownRun] = OrderedDict()
         # by name: the identity of the run's files when they were read, None to read them again, and what they said
         self._summaries: dict[str, tuple[tuple[object, ...] | None, Summary | str]] = {}
-        self._listing = Cached(self._list, self._pace)
+        self._listing = Cached(self._list, self._budget)
         # each comparison is cached before it is computed, which its first `value` does
-        self._comparison = lru_cache(HELD)(lambda folders: Cached(partial(_compared, folders), self._pace))
+        self._comparison = lru_cache(HELD)(lambda folders: Cached(partial(_compared, folders), self._budget))
 
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of a run, renewed if old, and hold the run in memory.
@@ -193,7 +193,7 @@ class ServedRuns:
         with self._lock:
             if name not in self._held or not self._held[name].is_there():
                 self._held.pop(name, None)
-                self._held[name] = ShownRun(self._named(name), self._pace)
+                self._held[name] = ShownRun(self._named(name), self._budget)
             self._held.move_to_end(name)
             if len(self._held) > HELD:
                 self._held.popitem(last=False)
