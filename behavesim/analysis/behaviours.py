@@ -20,7 +20,7 @@ MEANINGS = "programs: how many have this behaviour; operator: the kind of reques
 
 @dataclass(frozen=True)
 class DistinctCounts:
-    """How many candidates are feasible, how many distinct programs and behaviours these have, and the ten best of them."""
+    """How many candidates are feasible, and how many distinct programs and behaviours these and the ten best have."""
 
     feasible: int
     programs: int

@@ -80,7 +80,9 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
         run=run.folder.run,
         of=candidate,
         gap=run.gap(candidate.score),
-        parents=tuple(_parent(run, parent) for parent in candidate.parents),
+        parents=tuple(
+            Parent(each.candidate, each.score, run.gap(each.score)) for each in map(run.candidate, candidate.parents)
+        ),
         prompt=None if prompt is None else prompt.text,
         reply=None if reply is None else reply.text,
         neighbours=_neighbours(run, candidate),
@@ -92,7 +94,8 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
 
 def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
     # Programs with its own normal form are left out. It is empty if the candidate is not feasible.
-    others = [other for other in run.ranked() if not _is_same(other, candidate)]
+    own_hash = candidate.program_hash or None
+    others = [each for each in run.ranked() if each != candidate and each.program_hash != own_hash]
     if candidate.status != "feasible" or not others:
         return ()
     own, *theirs = run.trajectories([candidate.candidate, *(other.candidate for other in others)])
@@ -100,15 +103,6 @@ def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
     # The programs are ranked, and sorting keeps the order of equal ones.
     nearest = sorted(zip(similarity, others, strict=True), key=lambda pair: -pair[0])[:NEAREST]
     return tuple(Neighbour(*run.scored(other).cells, how_like) for how_like, other in nearest)
-
-
-def _is_same(one: Candidate, other: Candidate) -> bool:
-    return one.candidate == other.candidate or (one.program_hash != "" and one.program_hash == other.program_hash)
-
-
-def _parent(run: Run, number: int) -> Parent:
-    score = run.candidate(number).score
-    return Parent(number, score, run.gap(score))
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,8 @@ def group_tests(
     """
     tested = [metric.name for metric in metrics if metric.direction is not None]
     planned = {task: _plan_tests(groups, pairs, tested) for task, groups in values.items()}
-    decisive = {task: _first(primary, {name for name, _, _ in plan}) for task, plan in planned.items()}
+    possible = {task: {name for name, _, _ in plan} for task, plan in planned.items()}
+    decisive = {task: next((name for name in primary if name in known), None) for task, known in possible.items()}
     # The size of each family is known before any value is looked at: the choice of a test must not depend on values.
     sizes = Counter(None if name == decisive[task] else name for task, plan in planned.items() for name, _, _ in plan)
     tests: dict[K, list[GroupTest]] = {task: [] for task in values}
@@ -129,10 +130,6 @@ def _plan_tests(
     chosen = list(combinations(groups, 2)) if pairs is None else pairs
     here = [(a, b) for a, b in chosen if a in groups and b in groups]
     return [(name, a, b) for name, (a, b) in product(metrics, here) if groups[a].get(name) and groups[b].get(name)]
-
-
-def _first(preferred: Sequence[str], known: Collection[str]) -> str | None:
-    return next((name for name in preferred if name in known), None)
 
 
 def _compare(a: Values, b: Values, tests: int) -> MeanDifference:
@@ -328,7 +325,7 @@ def _by_task(
 def _result(group: RunGroup) -> GroupResult:
     # unfinished runs are counted here too: the table shows what there is, and tests leave them out
     asked = [run.summary.asked for run in group.runs]
-    values = {name: _values(group, name) for name in group.runs[0].metrics}
+    values = {name: [value for _, value in _metric_by_seed(group, name)] for name in group.runs[0].metrics}
     return GroupResult(
         label=group.label,
         method=group.runs[0].summary.method,
@@ -356,11 +353,6 @@ def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
         )
         for registered, alike in sorted(moments.items())
     )
-
-
-def _values(group: RunGroup, metric: str) -> list[float]:
-    values = (run.metrics[metric] for run in group.runs)
-    return [value for value in values if value is not None]
 
 
 def _metric_by_seed(group: RunGroup, metric: str) -> Values:

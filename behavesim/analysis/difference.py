@@ -350,10 +350,7 @@ def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Traje
         kind=did[0].kind,
         picture=None,
         programs=tuple(Performance(c, run.candidate(c).scores[number - 1], tuple(each.values())) for c, each in shown),
-        first_difference=tuple(tuple(_first_difference(a, b) for b in did) for a in did),
+        first_difference=tuple(
+            tuple(None if (index := first_difference(a, b)) is None else index + 1 for b in did) for a in did
+        ),
     )
-
-
-def _first_difference(one: Trajectory, other: Trajectory) -> int | None:
-    index = first_difference(one, other)
-    return None if index is None else index + 1

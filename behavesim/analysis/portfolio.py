@@ -220,7 +220,7 @@ def _members(
     # without a program that was not tried, the portfolio would look worse than it is
     there_together: Sequence[float | None] = _together(there, objective, mean) if all(there) else [None] * len(kept)
     best = _best(objective)
-    nearest = _nearest(kept, clearing.measure)
+    similarity = clearing.measure.matrix([each.behaviour for each in kept])
     columns = list(zip(*(each.scores for each in kept), strict=True))
     winners = [column.index(best(column)) for column in columns]  # ties go to the first program
     return tuple(
@@ -234,7 +234,7 @@ def _members(
             wins=tuple(number for number, winner in enumerate(winners, 1) if winner == place),
             scores=each.scores,
             alike=alike[pack_states(each.behaviour)],
-            nearest=nearest[place],
+            nearest=1.0 - float(similarity[place, :place].max()) if place else None,
             validation=mean(there[place]) if there[place] else None,
             validation_together=there_together[place],
             adds=_adds(together, place, objective),
@@ -262,8 +262,3 @@ def _adds(together: Sequence[float | None], place: int, objective: Objective) ->
 
 def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
     return max if objective.direction == "maximise" else min
-
-
-def _nearest(kept: Sequence[PortfolioCandidate], measure: BehaveSim) -> list[float | None]:
-    similarity = measure.matrix([each.behaviour for each in kept])
-    return [1.0 - float(similarity[place, :place].max()) if place else None for place in range(len(kept))]

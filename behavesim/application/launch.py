@@ -125,16 +125,12 @@ def _run_to_replay(settings: Settings, runs_dir: Path) -> RunFolder | None:
 def _prompt_settings_of(original: RunFolder) -> dict[str, Any]:
     """Return `ask_once`, `ask_each_once` and `notes` by name, which a replay takes over from its original."""
     settings = settings_from_journal(original.read_settings())
-    # where nobody read the prompts, there were no notes and questions were repeated: the settings have to say so
-    return {"ask_once": settings.ask_once, "ask_each_once": settings.ask_each_once, "notes": _took_notes(settings)}
-
-
-def _took_notes(original: Settings) -> bool:
-    """Whether the proposer of a run with these settings answered requests for notes; True if it is not found here."""
     try:
-        return takes_notes(original)
+        notes = takes_notes(settings)
     except UsageError:  # a person's proposer that is not on this machine: those read prompts unless they say otherwise
-        return Proposer.writes_text
+        notes = Proposer.writes_text
+    # where nobody read the prompts, there were no notes and questions were repeated: the settings have to say so
+    return {"ask_once": settings.ask_once, "ask_each_once": settings.ask_each_once, "notes": notes}
 
 
 def _first_events(

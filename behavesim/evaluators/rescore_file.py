@@ -62,7 +62,9 @@ def send_program(*answers: Any) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
     for call, answer in enumerate(answers):
         parts, whole = (answer, "part") if isinstance(answer, tuple) else ((answer,), "all")
-        found |= {f"{call} {whole} {place} {_kind(part)}": np.asarray(part) for place, part in enumerate(parts)}
+        for place, part in enumerate(parts):
+            kind = "array" if isinstance(part, np.ndarray) else "list" if isinstance(part, list) else "number"
+            found[f"{call} {whole} {place} {kind}"] = np.asarray(part)
     return found
 
 
@@ -159,9 +161,3 @@ def _score(found: Result, said: str = "") -> Score:
     numbers = {name: value for name, value in found.metrics.items() if isinstance(value, float)}
     # those of the clock say nothing of the answers: no program ran
     return Score(found.score, {name: numbers[name] for name in numbers if not is_of_the_clock(name)}, found.feedback)
-
-
-def _kind(part: Any) -> str:
-    if isinstance(part, np.ndarray):
-        return "array"
-    return "list" if isinstance(part, list) else "number"

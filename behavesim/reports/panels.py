@@ -35,7 +35,7 @@ NAMED = 8
 WORDS: Mapping[str, str] = {
     "size": "programs",
     "scores": "different scores",
-    "improved": "candidates since the island's last improvement",
+    "improved": "candidates since the island improved",
     "repeat": "a behaviour seen before",
     "copies": "a program seen before",
 }

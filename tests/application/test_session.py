@@ -118,7 +118,7 @@ async def test_a_session_cancelled_as_it_resumes_ends_in_order_too(
 async def test_a_search_that_does_not_begin_says_what_it_is_doing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SAID_S", 0.0)
     said: list[str] = []
-    async with session._said(said.append, "trying the template"):
+    async with session._saying_still(said.append, "trying the template"):
         while not said:
             await asyncio.sleep(0)
     assert said[0] == "still trying the template, for 0 s so far"

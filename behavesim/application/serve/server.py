@@ -204,7 +204,9 @@ class _Site:
         snapshot = self._runs.snapshot(name)
         if snapshot not in self._pages:
             known = {"ROOT": self._root, "VERSION": f'"{snapshot.version}"', "ADDRESS": quote(name)}
-            script = "".join(f"const {key} = {_in_script(value)};\n" for key, value in known.items())
+            # without "<", so that no text can end the HTML element of the script
+            texts = {key: json.dumps(value).replace("<", "\\u003c") for key, value in known.items()}
+            script = "".join(f"const {key} = {text};\n" for key, text in texts.items())
             script += f"const POLL_MS = {1000 * POLL_S};\n"
             script += files(__package__).joinpath("live.js").read_text(encoding="utf-8")
             page = html(snapshot.document, script, "'self'")
@@ -252,8 +254,3 @@ def _gzipped(request: web.Request, body: bytes, kind: str) -> web.Response:
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
         return web.Response(body=gzip.decompress(body), content_type=kind, charset="utf-8")
     return web.Response(body=body, content_type=kind, charset="utf-8", headers={"Content-Encoding": "gzip"})
-
-
-def _in_script(text: str) -> str:
-    """Return a text as a JavaScript literal without "<", so that it cannot end the HTML element of the script."""
-    return json.dumps(text).replace("<", "\\u003c")

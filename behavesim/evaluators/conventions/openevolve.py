@@ -149,12 +149,11 @@ def _called(stage: Callable[[str], Any], program: str) -> Any:
     if inspect.isawaitable(returned):
         import asyncio  # imported late: see `load`
 
-        return asyncio.run(_awaited(returned))
+        async def wait() -> Any:
+            return await returned
+
+        return asyncio.run(wait())
     return returned
-
-
-async def _awaited(returned: Any) -> Any:
-    return await returned
 
 
 def _metrics(returned: Any) -> Mapping[str, Any]:

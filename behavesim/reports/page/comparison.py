@@ -144,17 +144,13 @@ def _task(
         groups=tuple(_group(group, by_gap, metric) for group in groups),
         by_gap=by_gap,
         unit=groups[0].runs[0].summary.unit,
-        template=_gap_or_score(template, by_gap),
+        template=None if template is None else template.gap if by_gap else template.score,
         fewest=FEWEST,
         dots=None if metric is None else Measured(metric.column.heading, metric.unit.symbol == "%"),
         verdicts=tuple(each.sentence for each in verdicts(found) if each.family == task.family),
         map=places,
     )
     return shown, why
-
-
-def _gap_or_score(program: Scored | None, by_gap: bool) -> float | None:
-    return None if program is None else program.gap if by_gap else program.score
 
 
 def _metric_of_dots(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:

@@ -143,6 +143,8 @@ def document(run: Run, found: RunReport | None = None) -> Document:
     plain = playback(run, [program.candidate for program in found.top])
     tried, _ = try_or_note(lambda: found.held_out or read_held_out(run), None, "")  # without the task none are known
     scenes, no_pictures = try_or_note(lambda: with_pictures(run.task(), plain), plain, "the replay shows no pictures")
+    rows = [{**vars(each), "gap": run.gap(each.score)} for each in run.candidates]
+    metrics = [each.metrics for each in run.candidates]
     return Document(
         summary=_without_folders(found.summary),
         task=short_name(found.summary.task),
@@ -166,8 +168,8 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         lineage=lineage(run, run.best),
         scenes=scenes,
         failures=found.failures,
-        candidates=_columns(run),
-        metrics=_metrics(run),
+        candidates={name: tuple(row[name] for row in rows) for name in COLUMNS},
+        metrics=tuple(MetricColumn(name, tuple(each.get(name) for each in metrics)) for name in metric_names(metrics)),
         limit_s=run.settings.timeout_s,
         texts=_pack_texts([run.template, *run.candidates]),
     )
@@ -178,16 +180,6 @@ def _without_folders(summary: Summary) -> Summary:
     task, method, proposer = map(without_folders, (short_name(summary.task), summary.method, summary.proposer))
     failure = None if summary.failure is None else without_folders(summary.failure)
     return replace(summary, task=task, method=method, proposer=proposer, failure=failure)
-
-
-def _columns(run: Run) -> dict[str, tuple[Any, ...]]:
-    rows = [{**vars(each), "gap": run.gap(each.score)} for each in run.candidates]
-    return {name: tuple(row[name] for row in rows) for name in COLUMNS}
-
-
-def _metrics(run: Run) -> tuple[MetricColumn, ...]:
-    every = [each.metrics for each in run.candidates]
-    return tuple(MetricColumn(name, tuple(each.get(name) for each in every)) for name in metric_names(every))
 
 
 def _behaviour_vs_text(run: Run) -> BehaviourVsText | None:

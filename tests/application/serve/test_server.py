@@ -16,7 +16,7 @@ import pytest
 from aiohttp import ClientSession
 
 from behavesim.analysis.run import Run
-from behavesim.application.serve import server, shelf
+from behavesim.application.serve import served_runs, server
 from behavesim.base.errors import UsageError
 from tests.analysis.journals import feasible, started, stopped, write
 
@@ -26,8 +26,8 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Changes are seen at once, and a server that would wait for who watches would never end."""
     monkeypatch.setattr(server, "SHUTDOWN_S", 3600.0)
     monkeypatch.setattr(server, "WAIT_S", 3600.0)
-    monkeypatch.setattr(shelf, "RENEW_S", 0.0)
-    monkeypatch.setattr(shelf, "SHARE", 1e9)
+    monkeypatch.setattr(served_runs, "RENEW_S", 0.0)
+    monkeypatch.setattr(served_runs, "SHARE", 1e9)
 
 
 async def test_all_runs_are_in_a_list_with_a_link_to_each(address: str, client: ClientSession) -> None:
@@ -170,7 +170,7 @@ async def test_whatever_a_task_raises_ends_no_other_page(
 async def test_what_takes_long_holds_up_nobody_else(
     address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, of_one, compared = threading.Event(), shelf.document, shelf.comparison
+    done, of_one, compared = threading.Event(), served_runs.document, served_runs.comparison
 
     def document(run: Run) -> Any:
         if run.folder.run == "first":
@@ -181,8 +181,8 @@ async def test_what_takes_long_holds_up_nobody_else(
         done.wait()
         return compared(*reports)
 
-    monkeypatch.setattr(shelf, "document", document)
-    monkeypatch.setattr(shelf, "comparison", comparison)
+    monkeypatch.setattr(served_runs, "document", document)
+    monkeypatch.setattr(served_runs, "comparison", comparison)
     paths = [*["runs/first"] * 6, *["document/first"] * 6, "compare?run=first", "compare?run=grid/second"]
     slow = [asyncio.create_task(client.get(f"{address}/{path}")) for path in paths]
     try:
@@ -197,13 +197,13 @@ async def test_what_takes_long_holds_up_nobody_else(
 async def test_a_page_that_takes_long_says_so_and_asks_again_until_it_is_there(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, document = threading.Event(), shelf.document
+    done, document = threading.Event(), served_runs.document
 
     def slow(run: Run) -> Any:
         done.wait()
         return document(run)
 
-    monkeypatch.setattr(shelf, "document", slow)
+    monkeypatch.setattr(served_runs, "document", slow)
     with monkeypatch.context() as impatient:
         impatient.setattr(server, "WAIT_S", 0.01)
         for path in ("runs/first", "document/first"):
@@ -228,12 +228,12 @@ def test_all_that_is_found_out_anew_takes_a_share_of_a_core_together_and_each_ha
 
         return found
 
-    monkeypatch.setattr(shelf, "SHARE", 0.2)
-    monkeypatch.setattr(shelf, "RENEW_S", 2.0)
-    monkeypatch.setattr(shelf.time, "monotonic", lambda: now)
-    monkeypatch.setattr(shelf.time, "thread_time", lambda: used)
-    pace = shelf.CpuBudget()
-    held = [shelf.Cached(find(number), pace) for number in range(6)]
+    monkeypatch.setattr(served_runs, "SHARE", 0.2)
+    monkeypatch.setattr(served_runs, "RENEW_S", 2.0)
+    monkeypatch.setattr(served_runs.time, "monotonic", lambda: now)
+    monkeypatch.setattr(served_runs.time, "thread_time", lambda: used)
+    pace = served_runs.CpuBudget()
+    held = [served_runs.Cached(find(number), pace) for number in range(6)]
     for renewed in held:
         renewed.value()  # who asks first does not wait
     began, spent = now, used
@@ -261,8 +261,8 @@ async def test_a_page_hears_of_each_change_until_the_last_and_gets_nothing_twice
 async def test_pages_of_one_run_share_its_document_and_only_the_last_runs_are_held(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "HELD", 1)
-    asked = counting(monkeypatch, shelf, "document")
+    monkeypatch.setattr(served_runs, "HELD", 1)
+    asked = counting(monkeypatch, served_runs, "document")
     for run, made in (("first", 1), ("grid/second", 2), ("first", 3)):
         answers = await asyncio.gather(*(client.get(f"{address}/document/{run}") for _ in range(20)))
         assert {answer.status for answer in answers} == {200}
@@ -272,8 +272,8 @@ async def test_pages_of_one_run_share_its_document_and_only_the_last_runs_are_he
 async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
-    asked = counting(monkeypatch, shelf, "read_last_event", "document", "load_summary")
+    monkeypatch.setattr(served_runs, "RENEW_S", 3600.0)
+    asked = counting(monkeypatch, served_runs, "read_last_event", "document", "load_summary")
     for _ in range(20):
         await client.get(f"{address}/document/first")
         await client.get(f"{address}/")
@@ -287,7 +287,7 @@ async def test_a_listing_reads_only_the_runs_that_have_changed(
     (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
     for path in (path for path in folder.rglob("*") if path.is_file()):
         os.utime(path, (1e9, 1e9))  # long ago: files that change now are read again
-    asked = counting(monkeypatch, shelf, "load_summary")
+    asked = counting(monkeypatch, served_runs, "load_summary")
     for _ in range(3):
         assert "Cannot be read" in await (await client.get(f"{address}/")).text()
     assert asked["load_summary"] == 3
@@ -302,10 +302,10 @@ async def test_a_listing_reads_only_the_runs_that_have_changed(
 async def test_what_cannot_be_read_is_not_read_for_each_who_asks(
     address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
+    monkeypatch.setattr(served_runs, "RENEW_S", 3600.0)
     (folder / "broken").mkdir()
     (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
-    asked = counting(monkeypatch, shelf, "read_last_event")
+    asked = counting(monkeypatch, served_runs, "read_last_event")
     for _ in range(10):
         assert (await client.get(f"{address}/runs/broken")).status == 500
     assert asked["read_last_event"] == 1
@@ -424,14 +424,14 @@ async def test_who_says_nothing_is_let_go(address: str, client: ClientSession, t
 async def test_a_connection_whose_time_is_over_gets_the_answer_that_is_being_made(
     address: str, monkeypatch: pytest.MonkeyPatch, timers: Timers, rings: int
 ) -> None:
-    begun, done, document = threading.Event(), threading.Event(), shelf.document
+    begun, done, document = threading.Event(), threading.Event(), served_runs.document
 
     def slow(run: Run) -> Any:
         begun.set()
         done.wait()
         return document(run)
 
-    monkeypatch.setattr(shelf, "document", slow)
+    monkeypatch.setattr(served_runs, "document", slow)
     waiting = asyncio.create_task(raw(address, "GET /document/first HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     try:
         await asyncio.to_thread(begun.wait)
