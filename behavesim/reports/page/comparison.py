@@ -17,7 +17,7 @@ from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import UNMEASURED, try_or_note
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import FEWEST
-from behavesim.analysis.table import Scored, Table
+from behavesim.analysis.table import Table
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
 from behavesim.reports.tables import runs_table
 
