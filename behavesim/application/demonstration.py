@@ -24,7 +24,7 @@ NAME = "demo"
 # `python -m tests.recording` makes it anew with the same replies, if the task's file or a prompt has changed.
 RECORDED = Path(__file__).with_name("demo.tar.xz")
 # The time of the recorded journal's first event, in seconds since 1970: it identifies the recording.
-BEGAN = 1795851921.928562
+BEGAN = 1795874147.3739712
 
 
 def unpack_recording(runs: Path) -> RunFolder:
