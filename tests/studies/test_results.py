@@ -126,6 +126,13 @@ def test_the_page_shows_the_kept_numbers() -> None:
             assert [cell.partition(" [")[0] for cell in row.split(" | ")[1:4]] == cells
 
 
+@pytest.mark.parametrize("metric", ["held_out_gap", "best_gap"])
+def test_the_page_shows_the_verdict_on_small_budgets(metric: str) -> None:
+    page = (ROOT / "docs/explanation/results.md").read_text()
+    table = runpy.run_path(str(ROOT / "experiments/small_budgets/tables.py"))["table"]
+    assert "\n".join(table(metric)) in page
+
+
 SCRIPTS = sorted(ROOT.glob("experiments/*/*.py"))
 
 

@@ -1,0 +1,65 @@
+"""Prints the verdict of the plan small-budgets.toml from kept gaps: `python experiments/small_budgets/tables.py`."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import sys
+from itertools import product
+from pathlib import Path
+
+GAPS = Path(__file__).parent / "gaps.csv"
+# The pairs that the plan names: of each the gap of the first minus that of the second, so that less than 0 is better.
+TESTS = (
+    *((f"after {budget}", f"before {budget}") for budget in (30, 100, 300)),
+    *((f"{method} {budget}", f"after {budget}") for method in ("funsearch", "niche", "eoh") for budget in (100, 300)),
+)
+
+
+def sign_flip_p(differences: list[float]) -> float:
+    """Return the two-sided p-value of the sum of differences: the share of all changes of sign with one as large."""
+    observed = abs(sum(differences)) - 1e-12
+    flips = product((1, -1), repeat=len(differences))
+    sums = (abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in flips)
+    return sum(each >= observed for each in sums) / 2 ** len(differences)
+
+
+def holm(ps: list[float]) -> list[float]:
+    """Return Holm's corrected p-values, in the order of the given ones."""
+    corrected, least = [0.0] * len(ps), 0.0
+    for rank, k in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        least = max(least, min(1.0, ps[k] * (len(ps) - rank)))
+        corrected[k] = least
+    return corrected
+
+
+def table(metric: str) -> list[str]:
+    """Return one line for each test of a metric, "held_out_gap" or "best_gap"."""
+    with GAPS.open(newline="") as file:
+        gaps = {(row["task"], row["variant"], row["seed"]): float(row[metric]) for row in csv.DictReader(file)}
+    tasks, seeds = (sorted({key[place] for key in gaps}) for place in (0, 2))
+    means, ps, counts = [], [], []
+    for ours, theirs in TESTS:
+        by_task = [[gaps[task, ours, seed] - gaps[task, theirs, seed] for seed in seeds] for task in tasks]
+        # tasks differ in how far gaps spread, and one of them would decide alone
+        scaled = [each / (statistics.stdev(of_task) or 1) for of_task in by_task for each in of_task]
+        all_of_them = [each for of_task in by_task for each in of_task]
+        means.append(statistics.mean(all_of_them))
+        ps.append(sign_flip_p(scaled))
+        counts.append((sum(each < 0 for each in all_of_them), sum(each > 0 for each in all_of_them)))
+    rows = zip(TESTS, means, counts, ps, holm(ps), strict=True)
+    return [
+        f"| {ours} | {theirs} | {100 * mean:+.2f} | {better} : {worse} | {p:.3f} | {corrected:.3f} |"
+        for (ours, theirs), mean, (better, worse), p, corrected in rows
+    ]
+
+
+def main() -> None:
+    """Print one table for each of the two metrics."""
+    for metric in ("held_out_gap", "best_gap"):
+        head = f"| {metric} of | minus that of | points | better : worse | p | Holm |"
+        sys.stdout.write("\n".join((head, "|---|---|---:|---:|---:|---:|", *table(metric))) + "\n\n")
+
+
+if __name__ == "__main__":
+    main()
