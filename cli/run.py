@@ -271,10 +271,10 @@ def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
     """
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
-    first = "first program" if isinstance(launch.task, EvaluatorTask) else "template"
-    tell(f"{datetime.now():%H:%M:%S} trying the {first}, {Limits.of(launch.settings).in_words}")
     for line in _said_of_budget(launch):
         tell(line)
+    first = "first program" if isinstance(launch.task, EvaluatorTask) else "template"
+    tell(f"{datetime.now():%H:%M:%S} trying the {first}, {Limits.of(launch.settings).in_words}")
     if dry:
         say_what_it_would_take(launch, as_json)
         return
@@ -325,10 +325,11 @@ def resume(
     """
     folder, new = run_folder(runs_dir, run), None if fork is None else RunFolder.named(runs_dir, fork)
     launch = next_launch(folder, _settings_in(ctx), assignments, new)
-    before = settings_from_journal(folder.read_settings())
-    if launch.settings.budget > before.budget and (chosen := chosen_by_budget(before, launch.task)):
+    budget = folder.read_settings()["budget"]
+    before = launch.settings.model_copy(update={"budget": budget})
+    if launch.settings.budget > budget and (chosen := chosen_by_budget(before, launch.task)):
         names = ", ".join(f"{name} {value}" for name, value in chosen.items())
-        tell(f"the budget grows from {before.budget:,}; what was chosen for it stays: {names}")
+        tell(f"the budget grows from {budget:,}; what was chosen for it stays: {names}")
     shown = (show_search, busy)
     work = session.resume(launch, *shown) if new is None else session.fork(launch, folder, *shown)
     _carry_out(launch, work, as_json)

@@ -99,10 +99,10 @@ def test_an_experiment_is_made_once_gone_on_with_and_compared(behavesim: Command
     assert again.document["comparison"] == first.document["comparison"]
     assert bs.load_run(here / "near-best-of-n-seed0").state.digest() == digest
 
-    (files / "small.toml").write_text(FILE.replace("budget = 4", "budget = 4\nwindow = 2"))
+    (files / "small.toml").write_text(FILE.replace("budget = 4", "budget = 4\nwindow = 3"))
     changed = behavesim("experiment", "small.toml")
     assert changed.code == 2
-    assert "window was 64 and is 2" in changed.err
+    assert "window was 2 and is 3" in changed.err
 
 
 def test_asking_a_model_takes_an_estimate_and_consent(

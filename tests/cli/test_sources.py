@@ -91,7 +91,8 @@ def test_a_folder_takes_replies_and_knows_the_ones_it_has_on_resume(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("behavesim.proposers.folder.LOOK_S", 0.02)
-    run = ("--budget", BUDGET, "--window", BUDGET, "--name", "f", "--proposer", "folder:prompts", "--set", "reply_rest_s=0")
+    asked = ("--budget", BUDGET, "--window", BUDGET, "--proposer", "folder:prompts", "--set", "reply_rest_s=0")
+    run = (*asked, "--name", "f")
     with answering(3, then_interrupt=RunFolder(Path("runs/f"))):
         stopped = behavesim(*RUN, *run)
     assert (stopped.document["stopped_by"], stopped.document["asked"]) == ("interrupted", 4)
