@@ -18,7 +18,7 @@ from behavesim.base.errors import JournalError
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Price, Spending, Tokens
 from behavesim.base.version import __version__
-from behavesim.state.views import Advice
+from behavesim.state.advice import Advice
 from behavesim.store.database import read_last_event
 from behavesim.store.folder import SUMMARY, RunFolder
 

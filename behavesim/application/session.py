@@ -30,8 +30,8 @@ from behavesim.base.text import one_line, printable
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, fork_search, new_search, resume_search, start_shared_cluster
 from behavesim.engine.loop import Search
+from behavesim.state.advice import LONGEST
 from behavesim.state.events import Advised, Injected
-from behavesim.state.views import LONGEST
 from behavesim.store.database import count_registered
 from behavesim.store.folder import ADVICE, Inbox, RunFolder
 from behavesim.task import Task, instances_of

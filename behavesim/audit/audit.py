@@ -22,6 +22,7 @@ from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import proposer_type
 from behavesim.sandbox.isolation import LEVELS
+from behavesim.state.advice import LONGEST
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -44,7 +45,6 @@ from behavesim.state.events import (
     RunStopped,
 )
 from behavesim.state.state import RunState
-from behavesim.state.views import LONGEST
 from behavesim.task import Task
 from behavesim.task.verdict import Failure, Verdict
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from behavesim.base.errors import JournalError
+from behavesim.state.advice import Advice, advice
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
@@ -40,7 +41,7 @@ from behavesim.state.events import (
     note_number,
 )
 from behavesim.state.members import Group, Member, Note, OpenCandidate, best_parent_utility, first_parent_source
-from behavesim.state.views import Advice, ModelRecord, PromptHistory, Tally, add_to_record, advice
+from behavesim.state.views import ModelRecord, PromptHistory, Tally, add_to_record
 from behavesim.task import Objective
 
 # Number of the last rejected candidates that prompts name: more would make up most of a prompt.

@@ -10,7 +10,7 @@ from behavesim.analysis.behaviours import DistinctCounts
 from behavesim.analysis.summary import RecommendedProgram, Summary
 from behavesim.analysis.table import Scored
 from behavesim.reports.tables import headline_table, runs_table, summary_table
-from behavesim.state.views import Advice
+from behavesim.state.advice import Advice
 from tests.analysis.examples import made
 from tests.reports.drawing import seen
 

@@ -12,6 +12,7 @@ import pytest
 
 from behavesim.base.errors import JournalError
 from behavesim.base.tokens import Tokens, Usage
+from behavesim.state.advice import IN_PROMPTS, Advice
 from behavesim.state.events import (
     INJECTED,
     STORED_AS,
@@ -42,7 +43,7 @@ from behavesim.state.events import (
     note_number,
 )
 from behavesim.state.state import RunState
-from behavesim.state.views import IN_PROMPTS, RECENT, Advice, ModelRecord
+from behavesim.state.views import RECENT, ModelRecord
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory
 
