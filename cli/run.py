@@ -282,11 +282,13 @@ def begin(launch: Launch, proposer: str, dry: bool, as_json: bool) -> None:
 
 
 def _said_of_budget(launch: Launch) -> list[str]:
-    """Return lines on the settings that were chosen for the budget, and on how many results a prompt will know."""
+    """Return what was chosen for the budget, and how many results a prompt will know; nothing if nothing was chosen."""
     settings = launch.settings
     chosen = chosen_by_budget(settings, launch.task)
+    if not chosen:
+        return []
     values = ", ".join(f"{name} {value}" for name, value in chosen.items())
-    lines = [f"chosen for a budget of {settings.budget:,}: {values}"] if chosen else []
+    lines = [f"chosen for a budget of {settings.budget:,}: {values}"]
     asks_a_model = proposer_type(settings.proposer).costs_money
     known = max(0, settings.budget - settings.window)
     lines.append(
