@@ -67,6 +67,7 @@ class Candidates:
 
     def apply(self, event: Event) -> None:
         """Update the candidate that an event is about; events must come in the journal's order."""
+        # frozen values are made later, by `get` and `all`: most fields change with each event
         match event:
             case Asked(candidate):
                 self._known[candidate] = {}  # one that is asked for again, to be repaired, starts anew

@@ -49,6 +49,7 @@ def convergence(run: Run) -> tuple[Checkpoint, ...]:
     top: list[float] = []  # the utilities of the best ten so far, ascending
     checkpoints = []
     for number, candidate in enumerate(candidates, 1):
+        # a copy must not fill the ten best: the mean would get better without a new program
         program = candidate.program_hash or number  # without a hash, as in old journals, a program counts as its own
         if candidate.status == "feasible" and program not in seen:
             seen.add(program)

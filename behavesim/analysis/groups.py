@@ -174,6 +174,7 @@ def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
     if len(means) < 2 or len(shared) < 2:
         return None
     sign = -1 if metric.direction == "higher" else 1  # rank 1 goes to the lowest value
+    # seeds of one task are no further data sets: a row is a task, its cells the groups' means there
     table = np.array([[sign * of_group[task] for of_group in means.values()] for task in shared])
     return _ranks(metric.name, list(means), table)
 

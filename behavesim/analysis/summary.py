@@ -200,6 +200,7 @@ def _recommended(run: Run) -> RecommendedProgram | None:
         return None
     validation = event.validation[chosen.candidate]
     assert validation is not None, "what failed on validation instances is not recommended"
+    # the candidates that came later are not considered: screens say so by `registered`
     return RecommendedProgram(*run.scored(chosen).cells, validation, run.validated_gain(chosen), registered)
 
 

@@ -76,6 +76,7 @@ class NonblockingStream:
 
     def write(self, text: str) -> int:
         """Queue the text for the thread, or drop all of it if it would exceed LIMIT; return its length."""
+        # dropped, not waited for: the search shares this thread with its display
         with self._lock:
             if self._size + len(text) <= LIMIT or not self._size:
                 self._waiting.put(text)

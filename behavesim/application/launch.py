@@ -89,6 +89,7 @@ def new_launch(
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
     defaults = {"workers": cores(), "proposer": unsaid, **(suggested or {})}
     settings, loaded = task_settings(task, flags, assignments, file, defaults)
+    # only now it is known whether the run is a replay, which asks what its original asked
     original = _run_to_replay(settings, runs_dir)
     if original is not None:
         settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **_prompt_settings_of(original)})

@@ -192,6 +192,7 @@ def read_configuration(path: Path, thresholds: int) -> Configuration:
         said = yaml.safe_load(read_text_file(path, "configuration"))
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    # OpenEvolve ignores what it does not know: those keys are named to the person, and refuse nothing
     flat = _flat(said if isinstance(said, dict) else {})
     read = {known.alias or name for name, known in _Read.model_fields.items()}
     try:

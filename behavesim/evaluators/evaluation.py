@@ -195,9 +195,8 @@ def evaluator_pool(
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 
-    They can read the evaluator's folder as it is when the sandbox starts; where namespaces hold, without the folders of
-    runs in it and names that begin with a dot. Entering raises UsageError if the isolation is below "strong+", unless
-    `allow_weak_isolation`. Processes are started through the command `wall`, and may use `devices`.
+    They can read the evaluator's folder as it is when the sandbox starts, without the folders of runs in it. Entering
+    raises UsageError if the isolation is below "strong+", unless `allow_weak_isolation`.
     """
     hidden = folders_of_runs(file)
     # without the description: it would stand in the process's command line, which others can read and which is limited
@@ -213,10 +212,7 @@ def folders_of_runs(file: EvaluatorFile) -> set[Path]:
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
-    """Yield the paths of the runs in an evaluator's folder, at most three levels down, to hide them from programs.
-
-    They are the folders that hold runs, or a run directly in `folder` itself. A path may come more than once.
-    """
+    """Yield the paths of the runs in an evaluator's folder, three levels down at most, to hide them from programs."""
     for journal in chain.from_iterable(map(folder.glob, _JOURNALS)):
         if journal.parent == folder:
             yield from folder.glob("run.db*")

@@ -86,9 +86,8 @@ def judge_replies(evaluation: Any, template: str, solution: Mapping[str, NDArray
 
 
 def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Trajectory:
-    """Return replies as a behaviour, as it is recorded of programs beside an evaluator (docs/how-to/traces.md).
-
-    `returns` is the annotation of what the function returns: "float" for a priority.
+    """Return replies as a behaviour (docs/how-to/traces.md); `returns` is the function's annotation, "float" for a
+    priority.
     """
     recorder = Recorder()
     watched = recorder.watching(lambda reply: reply, returns)

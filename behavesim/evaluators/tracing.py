@@ -121,11 +121,10 @@ _OF_THE_CLOCK = re.compile(r"time|second|duration|latency|speed|runtime|memory|(
 
 
 def numbers_in(answer: Any) -> list[int] | list[float]:
-    """Return the numbers in an answer, in order: integers if all are, else floats.
+    """Return the numbers in an answer, in order: integers if all are, else floats; [0] if the value raises.
 
     An answer is a number, an array, or lists, tuples and values of mappings of these, up to four levels deep. Anything
-    else in it becomes one number, equal for equal values. Of more than MOST_STEPS numbers, some at equal intervals are
-    returned. [0] if the value raises.
+    else in it becomes one number, equal for equal values. MOST_STEPS are returned at most.
     """
     try:
         found = _thin_out(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)), MOST_STEPS)
@@ -400,6 +399,7 @@ def watch_module(path: Path, recorder: Recorder) -> None:
 
     `path` is the program's file, or its folder if it has several.
     """
+    # at the loader, which every way to import a file passes: evaluators import programs in many ways
     execute = importlib.machinery.SourceFileLoader.exec_module
     watched = path.resolve()
 

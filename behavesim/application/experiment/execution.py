@@ -95,7 +95,7 @@ class Execution:
 
     def end(self) -> None:
         """Begin no more runs, and ask the running ones to stop; a second call stops them without their paid replies."""
-        self._is_ending = True
+        self._is_ending = True  # first: a run that is just starting looks at it once its process is known
         for process in self._living:
             _end(process)
 

@@ -293,6 +293,7 @@ def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Pa
     journals = {run.name: runs_dir / run.name / "run.db" for run in planned}
     known = {name: progress(journal) for name, journal in journals.items() if journal.exists()}
     calls = sum(run.settings.budget - (known[run.name].registered if run.name in known else 0) for run in asking)
+    # requests of this experiment's own runs say more than any guess
     answered = sum(found.calls for found in known.values())
     prompt, completion = round(_prompt_tokens(asking)), COMPLETION
     if answered:

@@ -172,6 +172,7 @@ class Tracking:
             said = one_line(f"{type(error).__name__}: {error}", 300)
             raise BehavesimError(self._lacking(f"did not take all of the run ({said})")) from error
 
+    # From the journal, not from the events passed in: so a run that ended is logged by the same code.
     def _log(self) -> None:
         for _, at, event in read_events(self._folder.journal, after=self._read):
             self._take(at, event)

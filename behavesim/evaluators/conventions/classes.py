@@ -248,6 +248,7 @@ def _template(evaluation: Any) -> str:
 
 
 def _asked_for(evaluation: Any, source: str, entry: str) -> str:
+    # in LLM4AD's order: the divisions that are replaced must be compiled, too
     is_accelerated = bool(getattr(evaluation, "use_numba_accelerate", False))
     if is_accelerated:
         source = remove_acceleration(source, entry)

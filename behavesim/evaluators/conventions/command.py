@@ -67,6 +67,7 @@ def _environment() -> dict[str, str]:
 
 def _result(output: str, errors: str) -> Result:
     """Return the result in a command's output: a JSON object or number, all of it or its last line; else a failure."""
+    # a command may print its progress first: then the last line is what counts
     for text in (output, last_line(output)):
         try:
             said = json.loads(text)

@@ -48,10 +48,7 @@ class EvaluationResult:
         return list(self.artifacts)
 
     def get_artifact_size(self, key: str) -> int:
-        """Return the size of an artifact in bytes; 0 if the name `key` is unknown.
-
-        An artifact that is not bytes has the size of its text in UTF-8.
-        """
+        """Return the size in bytes of an artifact, or of its text in UTF-8; 0 if the name `key` is unknown."""
         value = self.artifacts.get(key, b"")
         return len(value if isinstance(value, bytes) else str(value).encode())
 
@@ -103,7 +100,6 @@ def _whole(module: ModuleType) -> Callable[[str], Any]:
 
 
 def _stages(module: object) -> list[Callable[[str], Any]]:
-    """Return the functions `evaluate_stage1`, 2 and 3 of a module, up to the first that it lacks."""
     found: list[Callable[[str], Any]] = []
     for number in (1, 2, 3):
         stage = getattr(module, f"evaluate_stage{number}", None)
@@ -114,7 +110,6 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
 
 
 def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str) -> Result:
-    """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name."""
     # A stage fails if it raises, or if the score by all metrics so far is None or below its threshold; the last stage
     # needs no threshold. If there is only one stage, its exception is raised.
     # later stages may leave out what earlier ones measured: all of it counts, as in OpenEvolve
@@ -157,7 +152,6 @@ def _called(stage: Callable[[str], Any], program: str) -> Any:
 
 
 def _metrics(returned: Any) -> Mapping[str, Any]:
-    """Return the metrics that a stage returned, as a mapping or in an EvaluationResult; raises TypeError for others."""
     found = returned if isinstance(returned, Mapping) else getattr(returned, "metrics", None)
     if not isinstance(found, Mapping):
         raise TypeError(

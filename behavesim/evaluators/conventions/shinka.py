@@ -48,10 +48,7 @@ def install_stand_ins() -> None:
 
 
 def run_script(script: str, program: str, results: str) -> int:
-    """Run a script in this process and return its exit code; raises what the script raises, except SystemExit.
-
-    All three are paths: of the script, of the program's file, and of the folder into which the script writes results.
-    """
+    """Run a script in this process and return its exit code; raises what the script raises, except SystemExit."""
     sys.argv = [script, "--program_path", program, "--results_dir", results]
     try:
         runpy.run_path(script, run_name="__main__")
