@@ -28,7 +28,8 @@ from tests.proposers.asking import openai_proposer
 from tests.proposers.chat_server import ChatServer, stall
 
 FIRST, RESTART, BUDGET = 64, 70, 75
-SETTINGS = {"method": "funsearch+behavesim", "budget": BUDGET, "n_init": FIRST, "islands": 4, "restart_every": RESTART}
+SETTINGS = {"method": "funsearch+behavesim", "budget": BUDGET, "window": FIRST, "n_init": FIRST}
+SETTINGS |= {"islands": 4, "restart_every": RESTART}
 LONG_S = 500.0
 
 

@@ -27,8 +27,8 @@ from tests.proposers import chat_server as chat
 
 TIME_S = 600.0
 GIVEN = {
-    **{"budget": 20, "method": "best-of-n", "models": {"m": 1.0}, "connections": 4, "workers": 1, "recommend": False},
-    **{"max_time_s": TIME_S, "request_timeout_s": 10 * TIME_S},
+    **{"budget": 20, "method": "best-of-n", "models": {"m": 1.0}, "connections": 4, "workers": 1},
+    **{"window": 64, "recommend": False, "max_time_s": TIME_S, "request_timeout_s": 10 * TIME_S},
 }
 
 
