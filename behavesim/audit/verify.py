@@ -28,7 +28,6 @@ from behavesim.evaluators.tracing import is_of_the_clock
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import ProposerContext, proposer_of, proposer_type
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.referee import COSTLY
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,
@@ -48,7 +47,7 @@ from behavesim.store.database import count_registered, read_last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import TIMED, Failure
 
 # Events that carry settings, under which all later events are judged.
 OPENINGS = (RunStarted, RunForked)
@@ -137,8 +136,6 @@ def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[Candid
 
 # The event that ends the evaluation of a candidate.
 Outcome = Evaluated | Rejected
-# Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error.
-TIMED = ("timeout", "memory", COSTLY)
 # What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one.
 LOST_REPLY = "the reply, which was lost: `behavesim recover` put the program alone, or nothing, in its place"
 

@@ -36,7 +36,7 @@ from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import TIMED, Failure, Verdict
 from behavesim.trajectory import pack_states
 
 # Part of the error for a person who resumes a run with a smaller budget.
@@ -197,7 +197,7 @@ async def refuse_rescored(source: RunFolder, fork: RunFolder, judge: Judge) -> N
 
 def _refuse_other(source: RunFolder, event: Evaluated, verdict: Verdict | Failure) -> None:
     if isinstance(verdict, Failure):
-        if verdict.reason in ("timeout", "memory"):  # which depend on the machine, and on the fork's own limits
+        if verdict.reason in TIMED:  # which depend on the machine, and on the fork's own limits
             return
         now = f"it fails now ({verdict.reason}: {verdict.message})"
     elif (verdict.score, verdict.scores) != (event.score, event.scores):

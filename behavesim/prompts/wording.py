@@ -107,12 +107,13 @@ class Wording:
     def later_angles(self, operator: str, number: int) -> Iterator[str]:
         """Yield angles of a prompt that shows programs, the one of this candidate's number first; never twice the same.
 
-        Those of the text `later_angles` come first, in turn; then numbered requests for something else, without end.
+        Those of the text `later_angles` come first, in turn, or none once for an operator that has no line there; then
+        numbered requests for something else, without end.
         """
         lines = (line.partition(":") for line in self.texts.get("later_angles", "").splitlines())
-        known = [said.strip() for operators, _, said in lines if operator in operators.split()]
+        known = [said.strip() for operators, _, said in lines if operator in operators.split()] or [""]
         # by rounds, so that an operator that takes every n-th turn is not given the same angle each time
-        first = number + number // max(1, len(known))
+        first = number + number // len(known)
         yield from (known[(first + place) % len(known)] for place in range(len(known)))
         yield from (_ASKED_BEFORE.format(again) for again in count(1))
 

@@ -25,10 +25,12 @@ SHOWN = 300
 ADVICE: Mapping[str, str] = {
     "truncated": "replies are cut off: raise max_completion_tokens, or ask a model that thinks less",
     "given-up": "the endpoint refuses these prompts: read its message, and mend what it names",
-    "timeout": "programs take longer than timeout_s: raise it",
+    "timeout": "programs take longer than timeout_s: raise it in a fork",
     "keeps-state": "programs keep state between calls, which this task does not allow: say so in the prompt",
-    "memory": "programs take more than memory_mb: raise it",
-    "costly-score": "solutions cost too much to score: let `solve` do the work, or raise timeout_s or memory_mb",
+    "memory": "programs take more than memory_mb: raise it in a fork",
+    "costly-score": "solutions cost too much to score: let `solve` do the work, or, in a fork, raise timeout_s "
+    "(above 30, the least that scoring gets) or memory_mb",
+    "incomparable": "behaviours cannot be compared: mend what the message names in the task, and resume with --fork",
 }
 # Advice for a reason that ADVICE does not have, with any proposer but the offline one.
 OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"

@@ -51,12 +51,16 @@ class Verdict:
 # Every word for why a candidate is rejected, by who says it. `engine/outcome.py` makes the event of it, and
 # `reports/words.py` has the words for people.
 #
-# the reply      given-up, incomparable (engine/outcome.py); empty, no-function, refusal, truncated, syntax, too-long,
+# the reply      given-up (engine/outcome.py); empty, no-function, refusal, truncated, syntax, too-long,
 #                too-complex (programs/reading.py, parsing.py); signature (functions.py); edit, outside (extract.py)
 # the program    exception, exit, forbidden, invalid-solution, memory, output (sandbox/program.py, in its own process)
 # its process    timeout, memory, crash, forbidden, exit, output (sandbox/pool.py, by how the process ended)
-# its score      output, invalid-solution, non-finite, costly-score (sandbox/referee.py); keeps-state (program.py)
+# its score      output, invalid-solution, non-finite (sandbox/referee.py); costly-score (judge.py, referee.py);
+#                keeps-state (program.py)
+# its behaviour  incomparable (engine/outcome.py)
 # an evaluator   evaluator, stage-N (evaluators/evaluation.py)
+# Those that depend on the speed and the memory of the machine, or on limits that a fork may change.
+TIMED = ("timeout", "memory", "costly-score")
 
 
 @dataclass(frozen=True)

@@ -239,6 +239,12 @@ def test_first_prompts_differ_by_angle_unless_that_is_turned_off() -> None:
         assert len({asking.showing_template("template", number).text for number in range(70)}) == count
 
 
+def test_an_operator_without_angles_of_its_own_is_first_asked_without_one() -> None:
+    of_another, of_improve = (toy().wording.later_angles(operator, 3) for operator in ("another", "improve"))
+    assert next(of_another) == "" and "Asked before (1)" in next(of_another)
+    assert "Asked before" not in next(of_improve)
+
+
 def test_ones_own_texts_take_the_place_of_ours(tmp_path: Path) -> None:
     (tmp_path / "improve.md").write_text("Beat $aim:\n\n$angle\n\n$shown\n")
     asking = toy(str(tmp_path))
