@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import BIN_PACKING, BIN_PACKING_WEIBULL5K
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 
 from behavesim.task import Bins, InvalidSolution, Solution, Split, as_integers, first_greatest, rank_words
 
@@ -54,7 +54,7 @@ class Items:
     sizes: Integers = field(repr=False)
 
 
-class OnlineBinPacking(DecisionTask):
+class OnlineBinPacking(Drawn, DecisionTask):
     """Pack items that come one by one into as few bins of capacity 100 as possible.
 
     For each item the function receives its size and the remaining capacities of the bins that it fits into: the opened
@@ -83,12 +83,16 @@ class OnlineBinPacking(DecisionTask):
     score_scale = 10.0
     online = True
 
-    def instances(self, split: Split) -> Sequence[Items]:
-        """Return the instances of a split; sizes are Weibull distributed (shape 3, scale 45), rounded into 1…100.
+    seed, kinds = 2024, SIZES
 
-        Those of the shifted split are uniform.
-        """
-        return tuple(draw_split(_draw_items, 2024, SIZES, split))
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Items:
+        """Return so many items: Weibull distributed (shape 3, scale 45), rounded into 1…100, or uniform in a range."""
+        count, *uniform = kind
+        if uniform:
+            least, most = uniform
+            return _items(random.randint(least, most + 1, count))
+        return _items(np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY))
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return the bin `decision`, from 0, as a phrase such as "bin 3", in which bins count from 1."""
@@ -152,13 +156,6 @@ class OnlineBinPacking(DecisionTask):
     def decisions_to_compare(self, instance: Items, decisions: Integers) -> Integers:
         """Return the bins of the first items, COMPARED of them."""
         return decisions[:COMPARED]
-
-
-def _draw_items(random: Random, count: int, *uniform: int) -> Items:
-    if uniform:
-        least, most = uniform
-        return _items(random.randint(least, most + 1, count))
-    return _items(np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY))
 
 
 def _items(sizes: Any) -> Items:

@@ -3,16 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import CVRP
-from behavesim_tasks.decisions import Function, Integers, Random, Sizes, draw_split
+from behavesim_tasks.decisions import Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.routes import RoutingTask, check_choice, check_routes, draw_nodes
 from numpy.typing import NDArray
 
-from behavesim.task import Solution, Split, rank_words
+from behavesim.task import Solution, rank_words
 
 TEMPLATE = '''\
 import numpy as np
@@ -61,7 +61,7 @@ class Customers:
     places: tuple[tuple[float, float], ...] = field(repr=False)
 
 
-class CapacitatedRouting(RoutingTask):
+class CapacitatedRouting(Drawn, RoutingTask):
     """Serve all customers from a depot by short routes; a vehicle of limited capacity drives them one after another.
 
     At each step the function receives the current node, the customers that still fit into the vehicle, nearest first,
@@ -85,9 +85,13 @@ class CapacitatedRouting(RoutingTask):
     returns: ClassVar[bool] = True
     """Whether the way back to the depot counts."""
 
-    def instances(self, split: Split) -> Sequence[Customers]:
-        """Return the instances of a split: places in the unit square, demands from 1 to 9."""
-        return draw_split(_draw_customers, 5024, SIZES, split)
+    seed, kinds = 5024, SIZES
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Customers:
+        """Return places in the unit square of a kind and number, demands from 1 to 9."""
+        places, demands, distances = draw_nodes(random, *kind)
+        return Customers(distances, demands, CAPACITIES[kind[1]], tuple((x, y) for x, y in places.tolist()))
 
     def choice_in_words(self, instance: Customers, before: Sequence[int], decision: int) -> str:
         """Return the node `decision` with its rank and distance; of the depot, with the load served on the route.
@@ -142,11 +146,6 @@ class CapacitatedRouting(RoutingTask):
         visits = self.checked(instance, solution)
         legs = instance.distances[visits[:-1], visits[1:]]
         return math.fsum(legs[self.returns | (visits[1:] > 0)].tolist())
-
-
-def _draw_customers(random: Random, kind: str, size: int) -> Customers:
-    places, demands, distances = draw_nodes(random, kind, size)
-    return Customers(distances, demands, CAPACITIES[size], tuple((x, y) for x, y in places.tolist()))
 
 
 task = CapacitatedRouting()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any
 
 import numpy as np
 from behavesim_tasks.best_known import ORDER, Known
@@ -21,7 +23,8 @@ Integers = NDArray[np.int64]
 Random = np.random.RandomState
 # For each split a tuple for each of its instances: the arguments that draw it, such as its number of items.
 Sizes = Mapping[Split, Sequence[tuple[Any, ...]]]
-T = TypeVar("T")
+# Kinds that are no matter of chance: there is one instance of each size.
+FIXED = ("queens", "published")
 
 
 class DecisionTask(Task):
@@ -53,10 +56,34 @@ class DecisionTask(Task):
         return self.best_known.objective(self.objective.direction, self.objective.unit, split)
 
 
-def draw_split(draw: Callable[..., T], seed: int, sizes: Sizes, split: Split) -> list[T]:
-    """Return `draw(random, *size)` for each of a split's sizes, in order: its instances, or what they are made of.
+class Drawn(Task):
+    """A built-in task whose instances are drawn at random, so that there is one for every number.
 
-    `random` is one generator for all of them. Its seed is `seed` for the search, and one more for each later split.
+    Further instances, beyond a split's own, are of the kinds of the held-out split: mixed as there, whatever the size
+    of the search instances. Those of "shifted" are of its own kinds.
     """
-    random = Random(seed + ORDER.index(split))
-    return [draw(random, *size) for size in sizes[split]]
+
+    endless = True
+    seed: int
+    """Seed of the search instances, and one more for each later split."""
+    kinds: Sizes
+    """For each split a tuple for each of its instances, with which `draw` is called."""
+
+    @staticmethod
+    @abstractmethod
+    def draw(random: Random, *kind: Any) -> Any:
+        """Draw one instance of a kind with a generator."""
+
+    def instances(self, split: Split) -> Sequence[Any]:
+        """Return the instances of a split, drawn in order by one generator."""
+        random = Random(self.seed + ORDER.index(split))
+        return tuple(self.draw(random, *kind) for kind in self.kinds[split])
+
+    def instance(self, split: Split, number: int) -> Any:
+        """Return an instance by number: of the split, or beyond it one drawn by a generator of its own."""
+        if number < len(self.kinds[split]):
+            return self.instances(split)[number]
+        kinds = [kind for kind in self.kinds["shifted" if split == "shifted" else "held-out"] if kind[0] not in FIXED]
+        # neighbours in the list are alike; in steps of some .4 of it, any few numbers in a row are of all kinds
+        step = next(step for step in count(1 + 2 * len(kinds) // 5) if math.gcd(step, len(kinds)) == 1)
+        return self.draw(Random([self.seed, ORDER.index(split), number]), *kinds[number * step % len(kinds)])

@@ -1,14 +1,15 @@
 """Facility location without capacities, by priority: a program ranks the sites that could open next."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FACILITY_LOCATION
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.graphs import sites_and_customers
 
-from behavesim.task import Solution, Split, as_subset, first_greatest
+from behavesim.task import Solution, as_subset, first_greatest
 
 TEMPLATE = '''\
 import numpy as np
@@ -44,7 +45,7 @@ class Sites:
     costs: Integers = field(repr=False)
 
 
-class FacilityLocation(DecisionTask):
+class FacilityLocation(Drawn, DecisionTask):
     """Open sites so that opening them and serving each customer from the nearest open one costs the least.
 
     At each step the function receives the closed sites, their costs of opening and of serving each customer, and what
@@ -68,9 +69,12 @@ class FacilityLocation(DecisionTask):
     normaliser = 100  # all sites of an instance
     score_scale = 500.0
 
-    def instances(self, split: Split) -> list[Sites]:
-        """Return the instances of a split, drawn too hard for integer programming within the time limit."""
-        return [Sites(*fields) for fields in draw_split(sites_and_customers, 8024, SIZES, split)]
+    seed, kinds = 8024, SIZES
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Sites:
+        """Return an instance of these sizes, drawn too hard for integer programming within the time limit."""
+        return Sites(*sites_and_customers(random, *kind))
 
     def in_words(self, instance: Sites, decision: int) -> str:
         """Return the opened site `decision` as a phrase such as "site 7, opened for 912"."""

@@ -1,9 +1,11 @@
 """The permutation flow shop, constructively: a program chooses which job comes next on all machines."""
 
+from typing import Any
+
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FLOW_SHOP
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.schedule import draw_times
 
 from behavesim.task import Solution, Split, as_permutation, first_greatest
@@ -35,7 +37,7 @@ SEEDS: Sizes = {
 }
 
 
-class FlowShop(DecisionTask):
+class FlowShop(Drawn, DecisionTask):
     """Order jobs that pass all machines in one order, so that the last job is done as early as possible.
 
     Each job visits machine 0, machine 1 and so on, and all machines take the jobs in the same order. At each step the
@@ -58,6 +60,14 @@ class FlowShop(DecisionTask):
     objective = FLOW_SHOP.objective("minimise", "makespan")
     normaliser = 20
     score_scale = 20.0
+
+    seed, kinds = 7124, SEEDS
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Integers:
+        """Return times of so many jobs on so many machines, (jobs, machines) int64, by a seed of Taillard's drawn."""
+        jobs, machines, _ = kind
+        return draw_times(int(random.randint(1, 2**31 - 1)), machines, jobs).T.copy()
 
     def instances(self, split: Split) -> list[Integers]:
         """Return the instances of a split: times of the jobs on the machines, (jobs, machines) int64."""

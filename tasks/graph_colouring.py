@@ -3,10 +3,10 @@
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import GRAPH_COLOURING
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Sizes
 from behavesim_tasks.graphs import Graph, draw_graph
 
-from behavesim.task import Solution, Split, as_permutation, first_greatest
+from behavesim.task import Solution, as_permutation, first_greatest
 
 TEMPLATE = '''\
 import numpy as np
@@ -42,7 +42,7 @@ GRAPHS: Sizes = {
 }
 
 
-class GraphColouring(DecisionTask):
+class GraphColouring(Drawn, DecisionTask):
     """Colour the vertices of a graph with few colours, so that joined vertices differ.
 
     At each step the function receives the graph, the colours so far and the vertices that have none. It returns a
@@ -66,9 +66,8 @@ class GraphColouring(DecisionTask):
     normaliser = 100
     score_scale = 0.5
 
-    def instances(self, split: Split) -> list[Graph]:
-        """Return the graphs of a split."""
-        return draw_split(draw_graph, 9024, GRAPHS, split)
+    seed, kinds = 9024, GRAPHS
+    draw = staticmethod(draw_graph)
 
     def in_words(self, instance: Graph, decision: int) -> str:
         """Return the vertex `decision` as a phrase such as "vertex 7, of 12 neighbours"."""

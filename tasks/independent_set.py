@@ -3,10 +3,10 @@
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import INDEPENDENT_SET
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Sizes
 from behavesim_tasks.graphs import Graph, draw_graph
 
-from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
+from behavesim.task import InvalidSolution, Solution, as_subset, first_greatest
 
 TEMPLATE = '''\
 import numpy as np
@@ -35,7 +35,7 @@ GRAPHS: Sizes = {
 }
 
 
-class IndependentSet(DecisionTask):
+class IndependentSet(Drawn, DecisionTask):
     """Find large sets of vertices of a graph, no two of them neighbours.
 
     At each step the function receives which of the vertices that can still join are neighbours. It returns a priority
@@ -57,9 +57,8 @@ class IndependentSet(DecisionTask):
     normaliser = 72  # size of the largest set known, on held-out instances
     score_scale = 1.0
 
-    def instances(self, split: Split) -> list[Graph]:
-        """Return the graphs of a split."""
-        return draw_split(draw_graph, 10024, GRAPHS, split)
+    seed, kinds = 10024, GRAPHS
+    draw = staticmethod(draw_graph)
 
     def in_words(self, instance: Graph, decision: int) -> str:
         """Return the vertex `decision` as a phrase such as "vertex 7, of 12 neighbours"."""

@@ -1,11 +1,12 @@
 """The job shop, by priority: a program ranks the jobs that wait for a machine."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import JOB_SHOP
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Random, Sizes
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.schedule import Schedule, draw_orders, draw_times
 
 from behavesim.task import InvalidSolution, Solution, Split, as_integers, first_greatest
@@ -38,6 +39,7 @@ SEEDS: Sizes = {
         *((20, 874340513, 509669280), (20, 1124986343, 1209573668), (20, 1463788335, 529048107)),
     ),
 }
+KINDS: Sizes = {**SEEDS, "held-out": (*SEEDS["held-out"], ("published",)), "shifted": (("two sets",),) * 5}
 # Times and machines of the steps of Fisher and Thompson's 6 jobs (1963), which are in the held-out split.
 FT06 = (
     (
@@ -67,7 +69,7 @@ class Shop:
     machines: Integers = field(repr=False)
 
 
-class JobShop(DecisionTask):
+class JobShop(Drawn, DecisionTask):
     """Schedule jobs that visit machines in their own orders, so that the last job is done as early as possible.
 
     A machine does one step at a time. At each decision several jobs wait for a machine. The function receives when each
@@ -92,6 +94,15 @@ class JobShop(DecisionTask):
     objective = JOB_SHOP.objective("minimise", "makespan")
     normaliser = 300
     score_scale = 30.0
+    seed, kinds = 6024, KINDS
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Shop:
+        """Return a shop of so many jobs on 15 machines by seeds of Taillard's that are drawn, or one of two sets."""
+        if kind[0] == "two sets":
+            return _two_sets(random)[0]
+        first, second = random.randint(1, 2**31 - 1, 2).tolist()
+        return Shop(draw_times(first, kind[0], 15), draw_orders(second, kind[0], 15))
 
     def instances(self, split: Split) -> list[Shop]:
         """Return Taillard's instances of 15 machines, for held-out also ft06; for shifted only those of `_two_sets`."""

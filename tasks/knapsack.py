@@ -1,14 +1,15 @@
 """The knapsack with several resources, by priority: a program ranks the items that still fit."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import KNAPSACK
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.graphs import knapsack_items
 
-from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
+from behavesim.task import InvalidSolution, Solution, as_subset, first_greatest
 
 TEMPLATE = '''\
 import numpy as np
@@ -45,7 +46,7 @@ class Items:
     room: Integers
 
 
-class Knapsack(DecisionTask):
+class Knapsack(Drawn, DecisionTask):
     """Pack items of the greatest total value, with limits on five resources that each item takes some of.
 
     At each step the function receives the items that still fit, with their values and weights, and what is left of
@@ -69,9 +70,12 @@ class Knapsack(DecisionTask):
     normaliser = 100
     score_scale = 200.0
 
-    def instances(self, split: Split) -> list[Items]:
-        """Return the instances of a split, drawn as Chu and Beasley (1998) do: values follow weights loosely."""
-        return [Items(*fields) for fields in draw_split(knapsack_items, 4024, SIZES, split)]
+    seed, kinds = 4024, SIZES
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Items:
+        """Return an instance of these sizes, drawn as Chu and Beasley (1998) do: values follow weights loosely."""
+        return Items(*knapsack_items(random, *kind))
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return the packed item `decision` as a phrase such as "item 7, worth 612"."""

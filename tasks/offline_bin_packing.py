@@ -1,14 +1,15 @@
 """Bin packing with all items known: a program chooses what goes next into the open bin."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import OFFLINE_BIN_PACKING
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.graphs import items_to_pack
 
-from behavesim.task import Solution, Split, as_permutation, first_greatest
+from behavesim.task import Solution, as_permutation, first_greatest
 
 TEMPLATE = '''\
 import numpy as np
@@ -44,7 +45,7 @@ class Items:
     capacity: int
 
 
-class OfflineBinPacking(DecisionTask):
+class OfflineBinPacking(Drawn, DecisionTask):
     """Pack items, all of them known, into as few bins as possible, one bin after another.
 
     At each step the function receives the items that fit into the open bin, its room, and all items that wait. It
@@ -68,9 +69,12 @@ class OfflineBinPacking(DecisionTask):
     normaliser = 120
     score_scale = 0.5
 
-    def instances(self, split: Split) -> list[Items]:
-        """Return the instances of a split: triplets and uniform sizes, drawn as Falkenauer (1996) does."""
-        return [Items(*fields) for fields in draw_split(items_to_pack, 7024, SIZES, split)]
+    seed, kinds = 7024, SIZES
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Items:
+        """Return an instance of these sizes, of triplets or uniform sizes, drawn as Falkenauer (1996) does."""
+        return Items(*items_to_pack(random, *kind))
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return an item of the size `decision` as a phrase such as "an item of 312"."""

@@ -1,14 +1,15 @@
 """Quadratic assignment, by priority: a program ranks the placements of a facility at a location."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import QAP
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.graphs import flows_on_a_grid
 
-from behavesim.task import InvalidSolution, Solution, Split, as_integers, first_greatest
+from behavesim.task import InvalidSolution, Solution, as_integers, first_greatest
 
 TEMPLATE = '''\
 import numpy as np
@@ -44,7 +45,7 @@ class Sites:
     distances: Integers = field(repr=False)
 
 
-class QuadraticAssignment(DecisionTask):
+class QuadraticAssignment(Drawn, DecisionTask):
     """Place facilities at locations so that the flow between facilities travels a short way.
 
     The cost of two facilities is their flow times the distance of their locations. At each step the function receives
@@ -69,9 +70,12 @@ class QuadraticAssignment(DecisionTask):
     normaliser = 20
     score_scale = 50.0
 
-    def instances(self, split: Split) -> list[Sites]:
-        """Return the instances of a split, drawn as Nugent, Vollmann and Ruml (1968) do: grids, and sparse flows."""
-        return [Sites(*fields) for fields in draw_split(flows_on_a_grid, 11024, SIDES, split)]
+    seed, kinds = 11024, SIDES
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Sites:
+        """Return an instance of these sizes, drawn as Nugent, Vollmann and Ruml (1968) do: a grid, and sparse flows."""
+        return Sites(*flows_on_a_grid(random, *kind))
 
     def in_words(self, instance: Sites, decision: int) -> str:
         """Return the placement `decision`, facility * n + location, as in "facility 3 at location 7"."""

@@ -1,15 +1,16 @@
 """Set cover, by priority: a program ranks the sets that cover something new."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import SET_COVER
-from behavesim_tasks.decisions import DecisionTask, Function, Integers, Sizes, draw_split
+from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.graphs import sets_to_cover
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Solution, Split, as_subset, first_greatest
+from behavesim.task import InvalidSolution, Solution, as_subset, first_greatest
 
 TEMPLATE = '''\
 import numpy as np
@@ -44,7 +45,7 @@ class Sets:
     covers: NDArray[np.bool_] = field(repr=False)
 
 
-class SetCover(DecisionTask):
+class SetCover(Drawn, DecisionTask):
     """Cover all elements with sets of the least total cost.
 
     At each step the function receives the sets that cover an element which no set so far does, with their costs and
@@ -68,9 +69,12 @@ class SetCover(DecisionTask):
     normaliser = 150  # all sets of an instance
     score_scale = 100.0
 
-    def instances(self, split: Split) -> list[Sets]:
-        """Return the instances of a split, drawn too hard for integer programming within the time limit."""
-        return [Sets(*fields) for fields in draw_split(sets_to_cover, 6024, SIZES, split)]
+    seed, kinds = 6024, SIZES
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Sets:
+        """Return an instance of these sizes, drawn too hard for integer programming within the time limit."""
+        return Sets(*sets_to_cover(random, *kind))
 
     def in_words(self, instance: Sets, decision: int) -> str:
         """Return the set `decision` as a phrase such as "set 7, of cost 12"."""

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import cleandoc
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import TSP, TSP_LARGE
-from behavesim_tasks.decisions import Function, Integers, Random, Sizes, draw_split
+from behavesim_tasks.decisions import Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.routes import DIGITS, TourTask, draw_places, scale_to_square
 from numpy.typing import NDArray
 
@@ -57,7 +58,10 @@ TSPLIB = {
 SIZES: Sizes = {
     "search": (("uniform", 50),) * 5,
     "validation": (("uniform", 20),) * 2 + (("uniform", 50),) * 2 + (("uniform", 100),) * 2,
-    "held-out": tuple(("uniform", size) for size in (20, 50, 100, 200) for _ in range(3)),
+    "held-out": (
+        *(("uniform", size) for size in (20, 50, 100, 200) for _ in range(3)),
+        *(("published", name) for name in TSPLIB),
+    ),
     "shifted": (("clustered", 50),) * 3 + (("clustered", 100),) * 3,
 }
 # Numbers of cities of `tsp:large`, by split; of each there are two maps, one uniform and one with clusters.
@@ -93,7 +97,7 @@ class Cities:
         return cls(name, distances, tuple((x, y) for x, y in coordinates.tolist()))
 
 
-class TravellingSalesman(TourTask):
+class TravellingSalesman(Drawn, TourTask):
     """Find short closed tours through all cities, built one city at a time from city 0.
 
     At each step the function receives the current city, the city where the tour ends (0), the unvisited cities in
@@ -110,15 +114,18 @@ class TravellingSalesman(TourTask):
 - There are 5 instances of 50 cities each, drawn uniformly from the unit square.
 - The function is called 48 times for a tour: {RULES}"""
     grammar = grammars.TSP
+    seed, kinds = 2024, SIZES
     best_known = TSP
     objective = TSP.objective("minimise", UNIT)
     normaliser: float = 50
     apart = False  # backwards is the one other order of equal length, and each call would send all distances
 
-    def instances(self, split: Split) -> Sequence[Cities]:
-        """Return the maps of a split; the held-out split also has the two of TSPLIB."""
-        published = [_read_published(name) for name in TSPLIB] if split == "held-out" else []
-        return (*draw_split(_draw_map, 2024, SIZES, split), *published)
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Cities:
+        """Return a map: "uniform" or "clustered" and a number of cities, or "published" and a name of TSPLIB."""
+        if kind[0] == "published":
+            return _read_published(kind[1])
+        return Cities.at("{}-{}".format(*kind), draw_places(random, *kind))
 
     def solve(self, function: Function, instance: Cities) -> Solution:
         """Return the tour that the function builds from city 0, (n,) int64; the last city is added without a call.
@@ -156,14 +163,6 @@ class TravellingSalesman(TourTask):
         return math.fsum(instance.distances[tour, np.roll(tour, -1)].tolist())
 
 
-def _draw_map(random: Random, kind: str, size: int) -> Cities:
-    return Cities.at(f"{kind}-{size}", draw_places(random, kind, size))
-
-
-def _draw_rounded_map(random: Random, kind: str, size: int) -> Cities:
-    return Cities.at(f"{kind}-{size}", np.round(draw_places(random, kind, size), DIGITS))
-
-
 def _read_published(name: str) -> Cities:
     """Return an instance of TSPLIB by name, moved and scaled so that its longer side is 1."""
     return Cities.at(
@@ -171,10 +170,11 @@ def _read_published(name: str) -> Cities:
     )
 
 
-def maps(seed: int, numbers: Mapping[Split, Sequence[int]], split: Split) -> tuple[Cities, ...]:
-    """Return a map of uniform cities and one with clusters for each of a split's numbers of cities, all rounded."""
-    sizes = [(kind, number) for number in numbers[split] for kind in ("uniform", "clustered")]
-    return tuple(draw_split(_draw_rounded_map, seed, {split: sizes}, split))
+def both_kinds(numbers: Mapping[Split, Sequence[int]]) -> Sizes:
+    """Return for each split a map of uniform cities and one with clusters for each of its numbers of cities."""
+    return {
+        split: [(kind, number) for number in numbers[split] for kind in ("uniform", "clustered")] for split in numbers
+    }
 
 
 class LargeTravellingSalesman(TravellingSalesman):
@@ -192,9 +192,12 @@ class LargeTravellingSalesman(TravellingSalesman):
     best_known = TSP_LARGE
     objective = TSP_LARGE.objective("minimise", UNIT)
 
-    def instances(self, split: Split) -> Sequence[Cities]:
-        """Return a uniform and a clustered map of each size of the split, in the unit square."""
-        return maps(2124, LARGE, split)
+    seed, kinds = 2124, both_kinds(LARGE)
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Cities:
+        """Return a map of a kind and a number of cities, whose places are rounded."""
+        return Cities.at("{}-{}".format(*kind), np.round(draw_places(random, *kind), DIGITS))
 
 
 task = TravellingSalesman()

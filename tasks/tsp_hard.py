@@ -1,11 +1,9 @@
 """The travelling salesman with 200 to 500 cities, for programs that keep no state and have 2 s of CPU time a tour."""
 
-from collections.abc import Sequence
-
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import TSP_HARD
 from behavesim_tasks.routes import A_CLUSTER
-from behavesim_tasks.tsp import UNIT, Cities, TravellingSalesman, maps
+from behavesim_tasks.tsp import UNIT, LargeTravellingSalesman, both_kinds
 
 from behavesim.task import Split
 
@@ -23,7 +21,7 @@ SECONDS_TO_COMPILE = 8.0
 CALLS = 2 * sum(size - 2 for size in SIZES["search"])
 
 
-class HardTravellingSalesman(TravellingSalesman):
+class HardTravellingSalesman(LargeTravellingSalesman):
     """Find short closed tours through all of some hundred cities, built one city at a time from city 0.
 
     At each step the function receives the current city, the city where the tour ends (0), the unvisited cities in
@@ -32,6 +30,7 @@ class HardTravellingSalesman(TravellingSalesman):
     score is the mean length of the tours: the shorter the better.
     """
 
+    description = ""  # this class's docstring, where `tsp:large` has that of `tsp`
     search_size = f"{2 * len(SIZES['search'])} instances of {SIZES['search'][0]} to {SIZES['search'][-1]} cities"
     used_by = ""
     shifted = ""
@@ -49,12 +48,9 @@ class HardTravellingSalesman(TravellingSalesman):
     timeout_s = SECONDS_A_TOUR * 2 * len(SIZES["search"])
     first_call_s = SECONDS_TO_COMPILE
     stateless = True
+    seed, kinds = 3024, both_kinds(SIZES)
     best_known = TSP_HARD
     objective = TSP_HARD.objective("minimise", UNIT)
-
-    def instances(self, split: Split) -> Sequence[Cities]:
-        """Return a uniform and a clustered map of each size of the split, in the unit square."""
-        return maps(3024, SIZES, split)
 
 
 task = HardTravellingSalesman()

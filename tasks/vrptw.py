@@ -2,15 +2,16 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import VRPTW
-from behavesim_tasks.decisions import Function, Integers, Random, Sizes, draw_split
+from behavesim_tasks.decisions import Drawn, Function, Integers, Random, Sizes
 from behavesim_tasks.routes import RoutingTask, check_choice, check_routes, draw_nodes
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Solution, Split
+from behavesim.task import InvalidSolution, Solution
 
 TEMPLATE = '''\
 import numpy as np
@@ -83,7 +84,7 @@ class Customers:
         return np.where(in_time, leaves, np.inf)
 
 
-class RoutingWithTimeWindows(RoutingTask):
+class RoutingWithTimeWindows(Drawn, RoutingTask):
     """Serve all customers within their time windows by short routes from a depot, one vehicle after another.
 
     At each step the function receives the current node and time, the customers that fit into the vehicle and can be
@@ -106,9 +107,18 @@ class RoutingWithTimeWindows(RoutingTask):
     best_known = VRPTW
     objective = VRPTW.objective("minimise", "total length of routes")
 
-    def instances(self, split: Split) -> list[Customers]:
-        """Return a split's instances: places uniform in the unit square, windows that a vehicle sent straight meets."""
-        return draw_split(_draw_customers, 12024, SIZES, split)
+    seed, kinds = 12024, SIZES
+
+    @staticmethod
+    def draw(random: Random, *kind: Any) -> Customers:
+        """Return so many places uniform in the unit square, with windows that a vehicle sent straight meets."""
+        (size,) = kind
+        places, demands, distances = draw_nodes(random, "uniform", size)
+        widths = np.array(WIDTHS)[random.randint(0, len(WIDTHS), size=size)]
+        latest = DAY - SERVICE - distances[1:, 0]
+        due = distances[1:, 0] + random.rand(size) * (latest - distances[1:, 0])  # a vehicle of its own is in time
+        windows = np.vstack([[0.0, DAY], np.column_stack([np.maximum(due - widths, 0), due])])
+        return Customers(distances, demands, windows, tuple((x, y) for x, y in places.tolist()))
 
     def solve(self, function: Function, instance: Customers) -> Solution:
         """Return the visited nodes in order, 0 first and last; raises InvalidSolution if an answer is not a choice."""
@@ -147,15 +157,6 @@ class RoutingWithTimeWindows(RoutingTask):
         """Return the length of all routes; raises InvalidSolution for an invalid solution."""
         visits = self.checked(instance, solution)
         return math.fsum(instance.distances[visits[:-1], visits[1:]].tolist())
-
-
-def _draw_customers(random: Random, size: int) -> Customers:
-    places, demands, distances = draw_nodes(random, "uniform", size)
-    widths = np.array(WIDTHS)[random.randint(0, len(WIDTHS), size=size)]
-    latest = DAY - SERVICE - distances[1:, 0]
-    due = distances[1:, 0] + random.rand(size) * (latest - distances[1:, 0])  # a vehicle of its own is in time
-    windows = np.vstack([[0.0, DAY], np.column_stack([np.maximum(due - widths, 0), due])])
-    return Customers(distances, demands, windows, tuple((x, y) for x, y in places.tolist()))
 
 
 task = RoutingWithTimeWindows()

@@ -165,6 +165,8 @@ class Task(ABC):
     """Smallest distance between elites of the method `niche`, as a multiple of the median distance of behaviours."""
     data_files: tuple[str, ...] = ()
     """Files and folders below the task's own folder that it reads, such as "data"; a cluster's workers get them."""
+    endless: bool = False
+    """Whether `instance` gives one for every number, whatever the length of the split."""
     grammar: str = ""
     """Building blocks for the offline proposer (see docs/how-to/tasks.md); "" for general ones."""
 
@@ -202,6 +204,14 @@ class Task(ABC):
     @abstractmethod
     def instances(self, split: Split) -> Sequence[Any]:
         """Return the instances of a split, the same on every call; a sequence of any values, not empty for "search"."""
+
+    def instance(self, split: Split, number: int) -> Any:
+        """Return the instance of this number, from 0: first those of the split, then, if `endless`, others like them.
+
+        It is the same on every call and in every process. A champion is chosen on such instances, which nothing saw
+        before. The default has the split's alone; raises IndexError for a number that has no instance.
+        """
+        return self.instances(split)[number]
 
     @abstractmethod
     def solve(self, function: Callable[..., Any], instance: Any) -> Solution:

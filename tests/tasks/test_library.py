@@ -35,6 +35,7 @@ from behavesim_tasks.decisions import DecisionTask
 
 from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import judging
+from behavesim.state.settings import value_hash
 from behavesim.task import SPLITS, InvalidSolution, InWords, Solution, Split, Task, TaskReference, installed_tasks
 from behavesim.task.verdict import Verdict
 
@@ -85,6 +86,20 @@ def test_a_copy_of_a_task_file_alone_is_the_same_task(name: str, tmp_path: Path)
     assert type(copied).__module__ != type(task).__module__
     for asked in ("template", "description", "rules", "grammar", "objective", "normaliser", "splits"):
         assert getattr(copied, asked) == getattr(task, asked)
+
+
+@pytest.mark.parametrize("name", [name for name in installed_tasks() if TaskReference(name).load().endless])
+def test_instances_by_number_begin_with_those_of_the_split_and_go_on_with_others(name: str) -> None:
+    task = TaskReference(name).load()
+    seen = list[str]()
+    for split in task.splits:
+        known = task.instances(split)
+        numbers = range(len(known) + 6)
+        made = [value_hash(task.instance(split, number)) for number in numbers]
+        assert made[: len(known)] == list(map(value_hash, known))
+        assert made == [value_hash(task.instance(split, number)) for number in numbers]
+        seen += made
+    assert len(set(seen)) == len(seen)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -468,9 +483,9 @@ SHOP = job_shop.Shop(schedule.draw_times(840612802, 3, 3), schedule.draw_orders(
 PLACES = qap.Sites(*generators.flows_on_a_grid(RANDOM, 2, 2))
 ITEMS = offline_bin_packing.Items(np.array([60, 50, 40, 30, 20]), 100)
 CITIES = cvrp.Customers(
-    cvrp._draw_customers(RANDOM, "uniform", 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ()
+    cvrp.CapacitatedRouting.draw(RANDOM, "uniform", 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ()
 )
-TIMED = vrptw._draw_customers(RANDOM, 4)
+TIMED = vrptw.RoutingWithTimeWindows.draw(RANDOM, 4)
 SMALL: dict[str, tuple[Any, str, float]] = {
     "knapsack": (
         *(KNAPSACK, "priority"),
