@@ -99,6 +99,7 @@ class Search:
         self._tasks: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
         self._is_complete = True  # no event is missing in the journal that a later one could refer to
         self._bringing: set[str] = set()  # names of programs and advice from people that are not committed yet
+        self._nothing_due: Allowed | None = None  # with these permits no decision is due in the present state
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
         self._kernels: asyncio.Task[None] | None = None  # loads those that compare behaviours
         self._thread = ThreadPoolExecutor(1, "decisions")
@@ -109,6 +110,7 @@ class Search:
 
         Raises JournalError if it cannot follow the events before it.
         """
+        self._nothing_due = None
         self.state.apply(event)
         self.behaviours.apply(event, self.state.members)
         self._trials.apply(event)
@@ -227,8 +229,13 @@ class Search:
         if self._must_load:
             self._load_kernels()
             return ()
+        permits = self._permits()
+        if permits == self._nothing_due:
+            # Each end of a task wakes the loop. Going to the thread for every one cost a quarter of a run's CPU time:
+            # the thread's own signal woke the loop again, and it never rested.
+            return ()
         loop = asyncio.get_running_loop()
-        deciding = self._thread.submit(self._due, self._permits())
+        deciding = self._thread.submit(self._due, permits)
         # not by `run_in_executor`: its future takes two more turns of the loop, for each decision
         deciding.add_done_callback(lambda _: loop.call_soon_threadsafe(self._woken.set))
         impatient = loop.call_later(PATIENCE_S, self._woken.set)
@@ -250,7 +257,10 @@ class Search:
         if self._stopped_by is not None or any(map(self._comes_first, came)):
             return None
         decided = deciding.result()
-        return None if came and not decided else decided
+        if came and not decided:
+            return None
+        self._nothing_due = None if decided else permits
+        return decided
 
     def _due(self, permits: Allowed) -> tuple[Decision, ...]:  # in the worker thread
         with as_part_errors(type(self.method), "method"):
