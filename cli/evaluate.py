@@ -222,7 +222,7 @@ def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
 
 def _behaviours(results: list[Evaluation]) -> list[tuple[AlgorithmRun, ...]]:
     """Return each program's trajectories; if any were rejected, print why, and raise typer.Exit with code 3."""
-    behaviours = [result.verdict.trajectories for result in results if isinstance(result.verdict, Verdict)]
+    behaviours = [tuple(result.verdict.trajectories) for result in results if isinstance(result.verdict, Verdict)]
     for result in results:
         if isinstance(result.verdict, Failure):
             why = f"{result.stage}: {result.verdict.reason}: {result.verdict.message}"

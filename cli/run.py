@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import save_summary
 from behavesim.application import session
 from behavesim.application.console import show_search
-from behavesim.application.experiment.plan import DryRun, dry_run
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.session import Ended
 from behavesim.application.session import advise as put_advice
@@ -70,6 +69,9 @@ from .options import (
 )
 from .output import busy, print_json, print_result, say, take_loss, tell
 
+if TYPE_CHECKING:
+    from behavesim.application.experiment.plan import DryRun
+
 # What `behavesim run` and `behavesim resume` print when a run ends.
 
 
@@ -110,6 +112,8 @@ def _print(run: Run, said: Sequence[str]) -> None:
 
 def say_what_it_would_take(launch: Launch, as_json: bool) -> None:
     """Print the first prompt, and an estimate of the whole run's sandbox time and model cost; `as_json` prints JSON."""
+    from behavesim.application.experiment.plan import dry_run  # imported late: a run plans no experiment
+
     print_result(asyncio.run(dry_run(launch)), as_json, asdict, lambda found: _show(found, launch))
 
 
@@ -258,6 +262,7 @@ def run(
 
     Exit code 1 if the run fails or finds no feasible program, 130 if it is interrupted.
     """
+    session.shorten_pauses()  # before the launch, which loads the proposer's libraries
     given = {**_settings_in(ctx), "models": parse_models(model)}
     with open_task(task, ctx.params, runs_dir) as made:
         launch = new_launch(str(made.path), runs_dir, given, assignments, config, name, made.suggested, not dry)
@@ -325,6 +330,7 @@ def resume(
 
     Exit code 1 if the run fails or finds no feasible program, 130 if it is interrupted.
     """
+    session.shorten_pauses()
     folder, new = run_folder(runs_dir, run), None if fork is None else RunFolder.named(runs_dir, fork)
     launch = next_launch(folder, _settings_in(ctx), assignments, new)
     budget = folder.read_settings()["budget"]

@@ -1,4 +1,8 @@
-"""Evaluates programs in the sandbox: those that users bring, and those of runs on instances that no search saw."""
+"""Evaluates programs in the sandbox: those that users bring, and those of runs on instances that no search saw.
+
+Every search loads this module for the programs that people bring, and every report for what it keeps: so the sandbox,
+the reports and their numbers are imported inside functions.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Seque
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING
 
-from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.held_out import HeldOut, Unseen, held_out, read_held_out, scores_of
-from behavesim.analysis.report import RunReport, report
-from behavesim.analysis.run import Run
 from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun, short_name
 from behavesim.base.text_file import read_text_file
-from behavesim.engine.build import judging, start_shared_cluster
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import FunctionForm, Program, Request
@@ -27,6 +26,12 @@ from behavesim.state.protocols import Judge
 from behavesim.task import Split, Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask, first_program, without_surroundings
 from behavesim.task.verdict import Failure, Verdict
+
+if TYPE_CHECKING:
+    from behavesim.analysis.candidates import Candidate
+    from behavesim.analysis.held_out import HeldOut, Unseen
+    from behavesim.analysis.report import RunReport
+    from behavesim.analysis.run import Run
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ async def evaluate_programs(
     called with each result as it comes. Raises UsageError if isolation is too weak, TaskError if the task's instances
     cannot be made.
     """
+    from behavesim.engine.build import judging
+
     async with judging(settings, task, split) as judge:
 
         async def one(file: str, text: str) -> Evaluation:
@@ -120,18 +127,19 @@ async def reports_of(
     Raises UsageError if a task cannot be loaded or isolation is too weak, TaskError if a template fails on a split,
     SandboxError if the sandbox fails.
     """
+    from behavesim.analysis.held_out import KEPT, read_held_out
+    from behavesim.analysis.report import report
+
     found = {split: await _evaluate_split(runs, tell, workers or cores(), split) for split in unseen}
 
     def of(run: Run, split: Unseen) -> HeldOut | None:
-        return found.get(split, {}).get(run.folder.path) or _read_known(run, split)
+        if known := found.get(split, {}).get(run.folder.path):
+            return known
+        with suppress(UsageError):  # the report says by itself what cannot be known without the task
+            return read_held_out(run, split)
+        return None
 
-    return [report(run, {split: of(run, split) for split in get_args(Unseen)}) for run in runs]
-
-
-def _read_known(run: Run, split: Unseen) -> HeldOut | None:
-    with suppress(UsageError):  # the report says by itself what cannot be known without the task
-        return read_held_out(run, split)
-    return None
+    return [report(run, {split: of(run, split) for split in KEPT}) for run in runs]
 
 
 async def _evaluate_split(
@@ -139,6 +147,9 @@ async def _evaluate_split(
 ) -> dict[Path, HeldOut]:
     # A run whose task has no such instances is missing. `tell` gets a line for each task. `workers` is the number of
     # programs run at once, or a cluster's name.
+    from behavesim.analysis.held_out import held_out
+    from behavesim.engine.build import start_shared_cluster
+
     found: dict[Path, HeldOut] = {}
     async with start_shared_cluster(workers):
         # a task's programs are tried together: equal ones are evaluated once, and loading its instances takes long
@@ -164,6 +175,8 @@ async def evaluate_held_out(
     program's text to its scores, one per instance. Programs that fail are left out; without such instances the result
     is empty.
     """
+    from behavesim.analysis.held_out import scores_of
+
     if len({run.settings.task for run in runs}) > 1:
         raise UsageError("these runs are on different tasks; runs on one were expected")
     if absence(runs[0].task(), split, runs[0].settings.task):
@@ -188,6 +201,8 @@ def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
 @asynccontextmanager
 async def _judge_for(runs: Sequence[Run], workers: int | str, split: Unseen) -> AsyncIterator[tuple[Task, Judge]]:
     # Weak isolation is allowed only if every run allowed it, and so are workers with other versions.
+    from behavesim.engine.build import judging
+
     weak = all(run.settings.allow_weak_isolation for run in runs)
     others = all(run.settings.allow_other_workers for run in runs)
     task, settings = runs[0].task(), runs[0].folder.with_task_at_hand(runs[0].settings)

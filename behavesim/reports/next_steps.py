@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary, given_up
 from behavesim.base.config import Settings
@@ -15,6 +15,9 @@ from behavesim.engine.caps import BY_NAME
 from behavesim.proposers.proposer import keeps_requests
 from behavesim.reports.words import rejections
 from behavesim.store.reading import read_reply
+
+if TYPE_CHECKING:
+    from behavesim.analysis.report import RunReport
 
 # Largest number of reasons for rejection that a sentence names: the most frequent ones.
 USUAL = 3

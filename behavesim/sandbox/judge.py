@@ -33,7 +33,7 @@ from behavesim.sandbox.referee import COSTLY, IMPROVE, VERDICT
 from behavesim.state.protocols import Postponed, Sandbox, unnoticed
 from behavesim.task import Split, Task, TaskReference
 from behavesim.task.verdict import Failure, Sent, Verdict
-from behavesim.trajectory import unpack
+from behavesim.trajectory import Behaviour
 
 # What a referee says of a program, or the program's failure; and the trajectories as `trajectory.pack` writes them.
 Reply = tuple[dict[str, Any] | Failure, bytes | memoryview]
@@ -309,7 +309,8 @@ class SandboxJudge:
         told, trajectories = await self._asked(sent, VERDICT)
         if isinstance(told, Failure):
             return replace(told, cpu_s=sent.cpu_s)
-        told |= {"scores": tuple(told["scores"]), "trajectories": unpack(bytes(trajectories))}
+        # as they came: the journal keeps these bytes, and only a method that compares decodes them, in its own thread
+        told |= {"scores": tuple(told["scores"]), "trajectories": Behaviour(bytes(trajectories))}
         return Verdict(**told, cpu_s=sent.cpu_s, counted_s=sent.counted_s)
 
     async def improved(self, source: str) -> Improved | Failure:

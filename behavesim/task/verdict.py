@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from behavesim.task.score import Metrics
@@ -41,7 +42,7 @@ class Verdict:
 
     score: float
     scores: tuple[float, ...]
-    trajectories: tuple[AlgorithmRun, ...]
+    trajectories: Sequence[AlgorithmRun]
     cpu_s: float
     metrics: Metrics = field(default_factory=dict)
     feedback: str = ""

@@ -114,7 +114,7 @@ def test_runs_are_tried_on_held_out_instances_where_that_is_asked_for(
         for seed in range(2)
     ]
     assert [each.held_out for each in bs.compare(runs).found.groups[0].runs] == [None, None]
-    monkeypatch.setattr("behavesim.application.evaluation.judging", judging)
+    monkeypatch.setattr("behavesim.engine.build.judging", judging)
     found = [each.held_out for each in bs.compare(runs, held_out=True).found.groups[0].runs]
     assert [each.programs[0].score for each in found if each is not None] == [8.0, 8.0]
 

@@ -211,6 +211,7 @@ def main() -> None:
     if os.getppid() != given["parent"]:
         return  # the parent died before the kernel was asked to signal its death
     try:
+        session.shorten_pauses()
         settings = settings_from_journal(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
         if launch.folder.journal.exists():
