@@ -7,12 +7,15 @@ import random
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from behavesim.base.errors import JournalError, ProposerError
+from behavesim.engine import loop
+from behavesim.engine.due import next_decision
 from behavesim.engine.loop import Search
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -21,6 +24,7 @@ from behavesim.state.events import (
     Advised,
     Asked,
     Compared,
+    Decision,
     Event,
     Injected,
     NotAdded,
@@ -226,6 +230,34 @@ async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
     await run.run()
     assert len(waited) == run.state.asked == SMALL["budget"]
     assert max(waited.values()) <= 1
+
+
+class Silent(ToyProposer):
+    """Answers no prompt."""
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets the event")
+
+
+async def test_no_decision_is_taken_again_while_the_run_only_waits_for_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = 0
+
+    def counted(*given: Any) -> tuple[Decision, ...]:
+        nonlocal taken
+        taken += 1
+        return next_decision(*given)
+
+    monkeypatch.setattr(loop, "next_decision", counted)
+    run = await search(MemoryJournal(), {**SMALL, "method": "best-of-n"}, proposer=Silent())
+    running = asyncio.create_task(run.run())
+    await until(lambda: run.state.asked == 8)
+    for _ in range(50):  # turns of the loop, in which a run that does not rest would decide again
+        await asyncio.sleep(0.002)
+    assert taken <= 8 + 3
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
 
 
 async def test_decisions_are_committed_together_and_before_anything_follows_from_them() -> None:
