@@ -59,8 +59,8 @@ SIZES: Sizes = {
     "search": (("uniform", 50),) * 5,
     "validation": (("uniform", 20),) * 2 + (("uniform", 50),) * 2 + (("uniform", 100),) * 2,
     "held-out": (
-        *(("uniform", size) for size in (20, 50, 100, 200) for _ in range(3)),
-        *(("published", name) for name in TSPLIB),
+        *((("uniform", 20),) * 3 + (("uniform", 50),) * 3 + (("uniform", 100),) * 3 + (("uniform", 200),) * 3),
+        *(("published", "berlin52"), ("published", "eil51")),
     ),
     "shifted": (("clustered", 50),) * 3 + (("clustered", 100),) * 3,
 }

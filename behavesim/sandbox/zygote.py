@@ -167,12 +167,17 @@ def _names_bound(part: ast.stmt) -> set[str]:
 
 def _names_used(part: ast.stmt) -> set[str]:
     """Return the names, the attributes and the string constants in a statement (`getattr` takes a string)."""
-    named: set[str] = set()
+    named, plain = set[str](), set[str]()
     for node in ast.walk(part):
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
                 named.add(name)
-    return named
+            case ast.Name(id=name):
+                plain.add(name)
+    # a parameter is no global of that name: `solve` has one that is called like the method `instance`
+    own = part.args if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    taken = {each.arg for each in (*own.posonlyargs, *own.args, *own.kwonlyargs)} if own else set()
+    return named | (plain - taken)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,9 @@ class Base(bt.Task):
     def instances(self, split):
         return _instances(split)
 
+    def instance(self, split, number):
+        return Points(np.random.RandomState([SEEDS[split], number]).rand(4))
+
     def _prepared(self, instance):
         return instance.scaled * self.factor + _table()["shift"] + getattr(self, "offset") + random.Random(0).random()
 
@@ -120,6 +123,7 @@ def test_what_solve_names_remains_and_what_makes_instances_does_not(reference: T
         "hidden_seeds",
         "_instances",
         "instances",
+        "instance",
         "score",
         "task",
         "Trajectory",
@@ -151,7 +155,19 @@ def test_the_installed_tasks_solve_without_what_makes_their_instances(name: str)
         assert Path(str(tsp.__file__)).resolve().parent not in files
         left = {name for place in (*modules, *kinds) for name in vars(place)}
         assert callable(solve)
-        assert not left & {"SEEDS", "SIZES", "BEST", "TSPLIB", "_instances", "instances", "score", "task"}
+        assert not left & {
+            "SEEDS",
+            "SIZES",
+            "BEST",
+            "TSPLIB",
+            "_instances",
+            "instances",
+            "instance",
+            "draw",
+            "kinds",
+            "score",
+            "task",
+        }
     finally:
         for place, attributes in kept:
             for missing in attributes.keys() - vars(place).keys():
