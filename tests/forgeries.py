@@ -31,13 +31,14 @@ from behavesim.base.errors import BehavesimError
 from behavesim.engine import build
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import STORED_AS, BatchSent, Evaluated, Event, PutOff, Responded
+from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.store.codec import decode, encode
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.task import Split, Task, TaskReference
-from behavesim.task.verdict import Failure, Verdict
-from tests.crash.processes import FEW_CITIES, carried_out
+from behavesim.task.verdict import Block, Failure, Verdict
+from tests.crash.processes import ENDLESS_CITIES, FEW_CITIES, carried_out
 
 ADJUSTABLE = "label|workers|connections|max_.*|recommend|prices|request_timeout_s|service_tier|batch"
 UNKNOWABLE: Mapping[str, Sequence[str]] = {
@@ -45,7 +46,7 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"Responded reply\.(text|model|calls|finish_reason|unanswered)(\..*)?",
         r"NoteReceived reply\..*",
     ],
-    "how long a program took": [r"(Evaluated|Rejected) (cpu_s|counted_s)"],
+    "how long a program took": [r"(Evaluated|Rejected|Raced) (cpu_s|counted_s)"],
     "that a program ran out of time or memory, or was put off, and what was said of it": [
         r"Rejected (reason|message)",
         r"PutOff .*",
@@ -112,28 +113,30 @@ class Judges:
     """Stands in for the sandbox: each program is run once for each split and limits, and remembered."""
 
     stack: AsyncExitStack
-    known: dict[tuple[str, Split, Limits], Any] = field(default_factory=dict)
-    verdicts: dict[tuple[str, Split, Limits, str], Verdict | Failure] = field(default_factory=dict)
+    known: dict[tuple[str, Split, Limits, int], Any] = field(default_factory=dict)
+    verdicts: dict[tuple[str, Split, Limits, int, str, Block | None], Verdict | Failure] = field(default_factory=dict)
 
     @asynccontextmanager
     async def judging(self, settings: Settings, task: Task, split: Split = "search") -> AsyncIterator[Any]:
         """In the place of `engine.build.judging`."""
-        key = (task.name, split, Limits.of(settings))
+        key = (task.name, split, Limits.of(settings), settings.race)
         if key not in self.known:
             self.known[key] = await self.stack.enter_async_context(build.judging(settings, task, split))
         judge, verdicts = self.known[key], self.verdicts
 
         class Remembering:
-            async def evaluate(self, source: str, *_: object) -> Verdict | Failure:
-                if (*key, source) not in verdicts:
-                    verdicts[*key, source] = await judge.evaluate(source)
-                return verdicts[*key, source]
+            async def evaluate(
+                self, source: str, postponed: Postponed = unnoticed, block: Block | None = None
+            ) -> Verdict | Failure:
+                if (*key, source, block) not in verdicts:
+                    verdicts[*key, source, block] = await judge.evaluate(source, postponed, block)
+                return verdicts[*key, source, block]
 
         yield Remembering()
 
 
 async def runs(folder: Path) -> list[RunFolder]:
-    """Three finished runs which together have every kind of event: one resumed, a fork of it, and one with notes."""
+    """Finished runs with every kind of event: one resumed, a fork of it, one with notes, and one with a race."""
     own, here = folder / "own", ("--runs-dir", str(folder))
     own.mkdir()
     template = TaskReference("tsp").load().template
@@ -152,10 +155,13 @@ async def runs(folder: Path) -> list[RunFolder]:
         ("recommend", "plain", "--portfolio", "3"),
         ("resume", "plain", "--budget", "36", "--set", "timeout_s=40", "--fork", "forked"),
         ("run", FEW_CITIES, "--budget", "16", *noted, "--set", "recommend=false", "--name", "noted"),
+        ("run", ENDLESS_CITIES, "--budget", "12", "--set", "race=9", "--set", "recommend=false", "--name", "raced"),
     ):
         ended = await carried_out(*arguments, *here)
         assert ended.code == 0, ended.stderr
-    return [RunFolder(folder / name) for name in ("plain", "forked")] + [await busy(RunFolder(folder / "noted"))]
+    return [RunFolder(folder / name) for name in ("plain", "forked", "raced")] + [
+        await busy(RunFolder(folder / "noted"))
+    ]
 
 
 async def busy(run: RunFolder) -> RunFolder:

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from behavesim.base.errors import UsageError
 from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Usage
-from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, Event, GroupName, Rejected, Responded
+from behavesim.state.events import (
+    TEMPLATE,
+    Added,
+    Asked,
+    CandidateId,
+    Evaluated,
+    Event,
+    GroupName,
+    Raced,
+    RaceEnded,
+    Rejected,
+    Responded,
+)
 from behavesim.store.reading import read_events
 from behavesim.task import Metrics
 from behavesim.task.evaluated import without_surroundings
@@ -29,7 +41,9 @@ class Candidate:
     regrouping moved it later. `stage` is where it was rejected, and `reason` (one word) and `message` say why. `score`
     is the task's mean of `scores`, one per instance of the search. `thought` is the model's sentence before the code.
     `program_hash` is that of the source's normal form. `copy_of` is the earlier candidate with the same text whose
-    result it shares. Of `cpu_s`, the CPU time of its evaluation, `counted_s` count towards the limit.
+    result it shares. In a race `score` is an estimate from the score on each of `scores` and `raced`, further instances
+    of the search, and `standard_error` is that of its difference to the template. Of `cpu_s`, the CPU time of its
+    evaluation, `counted_s` count towards the limit.
     """
 
     candidate: CandidateId
@@ -51,6 +65,8 @@ class Candidate:
     counted_s: float | None = None
     metrics: Metrics = field(default_factory=dict)
     feedback: str = ""
+    raced: tuple[float, ...] = ()
+    standard_error: float | None = None
 
 
 # Fields that a Candidate takes, under the same names, from its Evaluated or Rejected event.
@@ -86,6 +102,14 @@ class Candidates:
             case Rejected(candidate, stage, reason, message):
                 failed = {"status": "rejected", "stage": stage, "reason": reason, "message": message}
                 self._update(candidate, **failed, **_program(event))
+            case Raced(candidate, _, scores) if scores:
+                raced = self._known.get(candidate, {}).get("raced", ())
+                self._update(candidate, raced=(*raced, *scores))
+            case Raced(candidate, reason=reason, message=message):
+                self._update(candidate, status="rejected", reason=reason, message=message)
+                self._update(candidate, score=None, scores=(), raced=(), counted_s=None)
+            case RaceEnded(candidate, score, error):
+                self._update(candidate, score=score, standard_error=error)
             case Added(candidate, group):
                 self._update(candidate, group=group)
 

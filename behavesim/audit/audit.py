@@ -66,6 +66,11 @@ class Audit:
         self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
         self._tried: dict[str, CandidateId] = {}  # by a program's text, the first candidate with it
 
+    @property
+    def race(self) -> int:
+        """The number of further instances on which candidates are judged."""
+        return self._settings.race
+
     def take(self, event: Event) -> None:
         """Fold an event into the audit's state; raises JournalError if it cannot follow those before it."""
         self.state.apply(event)

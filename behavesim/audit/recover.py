@@ -19,7 +19,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.admission import method_of_run, run_provenance
-from behavesim.engine.build import assemble_search, evaluate_template, judging
+from behavesim.engine.build import assemble_search, evaluate_template, judging, race_template
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
 from behavesim.evaluators.evaluation import EvaluatorJudge
@@ -44,6 +44,7 @@ from behavesim.state.events import (
     NoteAsked,
     NoteReceived,
     Prompt,
+    Raced,
     Regrouped,
     Rejected,
     Reply,
@@ -60,7 +61,7 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Task, TaskReference
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Block, Failure, Verdict
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ async def _rerun(
                     if salvage is not stretches[0][0] and isinstance(salvage.opening, RunForked):
                         await journal.append([replace(salvage.opening, settings=settings.flat())])
                     proposer = SalvagedProposer(salvage)
-                    known = SalvagedJudge(judge, salvage.verdicts)
+                    known = SalvagedJudge(judge, salvage.verdicts, salvage.raced)
                     is_last = salvage is final
                     # before a fork no more is asked for than was: later candidates belong to the settings after it
                     budget = settings.budget if is_last else salvage.asks
@@ -148,10 +149,11 @@ async def _rerun(
 async def _beginning(
     salvage: RecoveredEvents, settings: Settings, task: Task, judge: SandboxJudge | EvaluatorJudge
 ) -> list[Event]:
-    """Return the first two events of the new run: its start and the template's result, which is run again if lost."""
+    """Return the first events of the new run: its start and the template's results, which are run again if lost."""
     template = salvage.template or await evaluate_template(task, judge)
+    raced = [salvage.template_raced] if salvage.template_raced else await race_template(settings, task, judge)
     made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
-    return [RunStarted(settings.flat(), made_of, judge.isolation), template]
+    return [RunStarted(settings.flat(), made_of, judge.isolation), template, *raced]
 
 
 async def _take_up(search: Search, salvage: RecoveredEvents, target: RunFolder) -> None:
@@ -238,14 +240,22 @@ class SalvagedProposer:
 class SalvagedJudge:
     """A judge that returns saved verdicts by a program's text, and runs programs that have none."""
 
-    def __init__(self, judge: Judge, verdicts: Mapping[str, Verdict | Failure]) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        verdicts: Mapping[str, Verdict | Failure],
+        raced: Mapping[tuple[str, int], Verdict | Failure],
+    ) -> None:
         self._judge = judge
         self._verdicts = verdicts
+        self._raced = raced
 
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
+    async def evaluate(
+        self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
+    ) -> Verdict | Failure:
         """Return the saved verdict on the program `source`, or run it in the sandbox if there is none."""
-        known = self._verdicts.get(source)
-        return known if known is not None else await self._judge.evaluate(source, postponed)
+        known = self._verdicts.get(source) if block is None else self._raced.get((source, block.first))
+        return known if known is not None else await self._judge.evaluate(source, postponed, block)
 
 
 class SalvagedMethod(Method[Any]):
@@ -299,6 +309,10 @@ class RecoveredEvents:
     replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
     # the verdict on each program, by its text
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
+    # the template's result on the race's instances; None as for `template`, and without a race
+    template_raced: Raced | None = None
+    # the verdict on each program on further instances, by its text and the first of these
+    raced: dict[tuple[str, int], Verdict | Failure] = field(default_factory=dict)
     # the program text of each candidate whose outcome could be read and has one
     sources: dict[CandidateId, str] = field(default_factory=dict)
     # programs that people injected, in order
@@ -361,6 +375,10 @@ class RecoveredEvents:
                 self.registered = max(self.registered, candidate + 1)
             case Evaluated() if event.candidate == TEMPLATE:
                 self.template = event
+            case Raced() if event.candidate == TEMPLATE:
+                self.template_raced = event
+            case Raced(candidate, first) if source := self.sources.get(candidate):
+                self.raced[source, first] = _verdict_of_raced(event)
             case Evaluated(candidate, source):
                 told = event.cpu_s, event.metrics, event.feedback, event.counted_s
                 self.verdicts[source] = Verdict(event.score, event.scores, tuple(event.trajectories), *told)
@@ -368,6 +386,12 @@ class RecoveredEvents:
             case Rejected(candidate, source=source) if source:
                 self.verdicts[source] = Failure(event.reason, event.message, event.cpu_s, event.metrics, event.feedback)
                 self.sources[candidate] = source
+
+
+def _verdict_of_raced(event: Raced) -> Verdict | Failure:
+    if event.reason:
+        return Failure(event.reason, event.message, event.cpu_s)
+    return Verdict(sum(event.scores) / len(event.scores), event.scores, (), event.cpu_s)
 
 
 def sound_prefix(events: Mapping[int, Event]) -> list[Event]:

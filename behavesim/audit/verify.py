@@ -22,7 +22,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import judging
-from behavesim.engine.outcome import outcome_of_copy, outcome_of_verdict, without_addresses
+from behavesim.engine.outcome import outcome_of_copy, outcome_of_verdict, raced_of_verdict, without_addresses
 from behavesim.evaluators.evaluation import STAGE_SCORE
 from behavesim.evaluators.tracing import is_of_the_clock
 from behavesim.programs.reading import Program
@@ -35,19 +35,20 @@ from behavesim.state.events import (
     CandidateId,
     Evaluated,
     Event,
+    Raced,
     Rejected,
     Responded,
     RunForked,
     RunResumed,
     RunStarted,
 )
-from behavesim.state.protocols import Judge, Responder
+from behavesim.state.protocols import Judge, Responder, unnoticed
 from behavesim.state.settings import changed_parts, settings_from_journal
 from behavesim.store.database import count_registered, read_last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
-from behavesim.task.verdict import TIMED, Failure
+from behavesim.task.verdict import TIMED, Block, Failure
 
 # Events that carry settings, under which all later events are judged.
 OPENINGS = (RunStarted, RunForked)
@@ -168,7 +169,7 @@ class Verifier:
         self._last_opening = last_opening
         self._drawn = drawn
         self._segment: Segment | None = None
-        self._running: deque[tuple[int, Outcome, asyncio.Task[Outcome | None]]] = deque()
+        self._running: deque[tuple[int, Outcome | Raced, asyncio.Task[Outcome | Raced | None]]] = deque()
 
     async def take(self, seq: int, event: Event) -> None:
         """Check event `seq` against those before it, then fold it; SandboxError if the sandbox fails."""
@@ -179,10 +180,10 @@ class Verifier:
                 self._segment = await self._opened(seq, event)
             assert self._segment is not None, "a journal begins with its settings"
             if not self._is_drawn(event):
-                self._result.unchecked["not in the sample"] += isinstance(event, Outcome)
+                self._result.unchecked["not in the sample"] += isinstance(event, Outcome | Raced)
             elif self._segment.judge is not None:
                 await self._check(seq, event, self._segment)
-            elif isinstance(event, Outcome):
+            elif isinstance(event, Outcome | Raced):
                 self._result.unchecked["under another task"] += 1
             self._segment.audit.take(event)
         except JournalError as error:
@@ -198,7 +199,9 @@ class Verifier:
         while len(self._running) > at_once:
             seq, recorded, running = self._running.popleft()
             expected = await running
-            if expected is not None:
+            if isinstance(expected, Raced) and isinstance(recorded, Raced):
+                self._compare(seq, *(replace(each, cpu_s=0.0) for each in (expected, recorded)))
+            elif isinstance(expected, Outcome) and isinstance(recorded, Outcome):
                 self._compare(seq, *(without_volatile(each, self._is_reported) for each in (expected, recorded)))
 
     async def _opened(self, seq: int, event: RunStarted | RunForked) -> Segment:
@@ -239,6 +242,8 @@ class Verifier:
                 self._compare(seq, derived, event)
         elif isinstance(event, Evaluated | Rejected):
             await self._check_outcome(seq, event, segment)
+        elif isinstance(event, Raced):
+            await self._check_raced(seq, event, segment)
         elif expected := audit.contradiction(event):
             self._differ(seq, expected, event)
 
@@ -259,6 +264,42 @@ class Verifier:
         else:
             self._running.append((seq, event, asyncio.create_task(self._again(event, program, segment))))
             await self.settle(self._resources.at_once)
+
+    async def _check_raced(self, seq: int, event: Raced, segment: Segment) -> None:
+        """Check the result of a program, or of the template, on further instances: run it on them again."""
+        if event.cpu_s < 0:
+            self._differ(seq, "a CPU time of 0 s or more", event)
+        if event.reason in TIMED:  # depends on the machine
+            self._result.unchecked[event.reason] += 1
+            return
+        state = segment.audit.state
+        template, opened = state.template, state.open.get(event.candidate)
+        if template is None or (event.candidate != TEMPLATE and (opened is None or opened.gone_on is None)):
+            self._differ(seq, "nothing, as the candidate did not go on", event)
+            return
+        begun, count, source = len(template.scores), segment.audit.race, template.source
+        if opened is not None and opened.gone_on is not None and isinstance(opened.outcome, Evaluated):
+            count, source = opened.gone_on.count, opened.outcome.source
+        block = Block(event.first, count, count / begun)
+        self._running.append((seq, event, asyncio.create_task(self._race_again(event, source, block, segment))))
+        await self.settle(self._resources.at_once)
+
+    async def _race_again(self, recorded: Raced, source: str, block: Block, segment: Segment) -> Raced | None:
+        """Run a program on further instances again; None if the result says nothing of the recorded one."""
+        found = [await self._raced(recorded, source, block, segment)]
+        if replace(found[0], cpu_s=recorded.cpu_s) != recorded:  # a program that draws at random differs each time
+            found.append(await self._raced(recorded, source, block, segment))
+        is_noisy = replace(found[0], cpu_s=0.0) != replace(found[-1], cpu_s=0.0)
+        if is_noisy or found[0].reason in TIMED:
+            self._result.unchecked[found[0].reason if found[0].reason in TIMED else SCORE] += 1
+            return None
+        return found[0]
+
+    async def _raced(self, recorded: Raced, source: str, block: Block, segment: Segment) -> Raced:
+        assert segment.judge is not None, "programs are run again where they can be"
+        self._result.evaluations += 1
+        verdict = await segment.judge.evaluate(source, unnoticed, block)
+        return raced_of_verdict(recorded.candidate, recorded.first, verdict)
 
     async def _again(self, recorded: Outcome, program: Program, segment: Segment) -> Outcome | None:
         """Run a program again and return its outcome; None if it cannot be compared with the recorded one."""
@@ -322,7 +363,7 @@ class VerifierResources:
     """Programs that each judge runs at once, or a cluster's name."""
     stack: AsyncExitStack
     """Closes the judges and proposers."""
-    _judges: dict[Limits, Judge] = field(default_factory=dict)
+    _judges: dict[tuple[Limits, int], Judge] = field(default_factory=dict)
 
     @property
     def at_once(self) -> int:
@@ -330,12 +371,12 @@ class VerifierResources:
         return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
 
     async def judge(self, settings: Settings) -> Judge:
-        """Return a judge with the time and memory limits of these settings; equal limits share one judge."""
-        limits = Limits.of(settings)
-        if limits not in self._judges:
+        """Return a judge with the limits and the race's instances of these settings; equal ones share one judge."""
+        key = Limits.of(settings), settings.race
+        if key not in self._judges:
             here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
-            self._judges[limits] = await self.stack.enter_async_context(judging(here, self.task))
-        return self._judges[limits]
+            self._judges[key] = await self.stack.enter_async_context(judging(here, self.task))
+        return self._judges[key]
 
     async def writer(self, settings: Settings) -> Responder | None:
         """Return the proposer if its replies follow from prompt and number alone, else None."""

@@ -19,7 +19,7 @@ from behavesim.base.plugins import docstring, file_of, line_in
 from behavesim.base.text_file import read_text_file
 from behavesim.base.tokens import Tokens, Usage
 from behavesim.engine.admission import settings_from_person
-from behavesim.engine.build import assemble_search
+from behavesim.engine.build import assemble_search, race_template
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
 from behavesim.methods.method import Method, method_type
@@ -46,7 +46,7 @@ from behavesim.state.protocols import Postponed, Responder, unnoticed
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task, instances_of
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Block, Failure, Verdict
 from behavesim.trajectory import Trajectory
 
 # A method under watch: its decisions are made twice, and must change nothing.
@@ -192,6 +192,7 @@ class ToyProposer:
 class ToyJudge:
     """Judges a program by the number in its source; multiples of 13 fail, multiples of 11 are put off; 0 does neither.
 
+    On further instances multiples of 5 plus 2 fail, too.
     `delay` draws how long each takes, None for equal times; `workers` programs are judged at once. `evaluated` are the
     sources so far.
     """
@@ -202,7 +203,9 @@ class ToyJudge:
         self._task = task
         self._delay = delay
 
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
+    async def evaluate(
+        self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
+    ) -> Verdict | Failure:
         """Return the verdict or failure after a delay; if put off, after calling `postponed` and a second delay."""
         self.evaluated.append(source)
         async with self._workers:
@@ -214,7 +217,12 @@ class ToyJudge:
         # 0 is the template's number, which must not fail
         if number and number % 13 == 0:
             return Failure("exception", "bad luck", 0.1)
-        pairs = [(instance, np.array([number])) for instance in instances_of(self._task, "search")]
+        instances = instances_of(self._task, "search")
+        if block is not None:
+            if number % 5 == 2:
+                return Failure("timeout", "too long", 0.1)
+            instances = [self._task.instance("search", block.first + number) for number in range(block.size)]
+        pairs = [(instance, np.array([number])) for instance in instances]
         scores = tuple(float(self._task.score(*pair)) for pair in pairs)
         return Verdict(sum(scores) / len(scores), scores, tuple(self._task.trajectory(*pair) for pair in pairs), 0.1)
 
@@ -280,14 +288,15 @@ async def search(
     settings: Mapping[str, Any],
     delay: random.Random | None = None,
     proposer: Responder | None = None,
+    task: Task | None = None,
 ) -> Search:
     """Return a search on the toy, new or as its journal left it, wired as the real one is. It does not run yet.
 
-    `delay` draws how long replies and judgements take, None for equal times. `proposer` is a ToyProposer if None. In
-    the journal it records the start and the template, or else that it is resumed. Raises UsageError for an unknown
-    method or a bad value, and Stop where the journal does.
+    `task` is one like the toy in its place. `delay` draws how long replies and judgements take, None for equal times.
+    `proposer` is a ToyProposer if None. In the journal it records the start and the template, or else that it is
+    resumed. Raises UsageError for an unknown method or a bad value, and Stop where the journal does.
     """
-    task = Toy()
+    task = task or Toy()
     resolved = fitting(settings)
     caps = Caps.of(resolved, price, Heartbeat())
     proposer = proposer or ToyProposer(resolved.seed, delay, resolved.connections)
@@ -300,9 +309,13 @@ async def search(
     verdict = await ToyJudge(task).evaluate(task.template)
     assert isinstance(verdict, Verdict)
     template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-    for event in (RunStarted(resolved.flat(), {"direction": "minimise"}, "none"), template):
-        await journal.append([event])
-        built.fold(event)
+    raced = await race_template(resolved, task, ToyJudge(task))
+    started = RunStarted(resolved.flat(), {"direction": "minimise"}, "none")
+    beginning: list[list[Event]] = [[started], [template, *raced]]
+    for events in beginning:
+        await journal.append(events)
+        for event in events:
+            built.fold(event)
     return built
 
 

@@ -18,6 +18,7 @@ from behavesim.cluster.protocol import ENOUGH, HANDLER, Garbage, Line, LineLost,
 from behavesim.cluster.task_files import TaskFiles, differing_facts
 from behavesim.sandbox.connection import GRACE_S, START_S, RawResult
 from behavesim.sandbox.isolation import LEVELS
+from behavesim.task.verdict import Block
 
 # Seconds of silence after which a worker counts as hanging: it gives five signs of life in that time.
 SILENT_S = 10.0
@@ -41,6 +42,7 @@ class Job:
     source: str
     alone: bool  # whether no other may run on the worker meanwhile
     done: asyncio.Future[RawResult]
+    block: Block | None = None  # the further instances that it runs on; None for those of the split
     lost: int = 0  # how often a worker was lost, or its sandbox failed, while it ran the program
     had_by: set[str] = field(default_factory=set)  # names of all workers that had it
     link: Link | None = None  # to the worker that has it now
@@ -113,7 +115,7 @@ class Link:
             await self._woken.wait()
             self._woken.clear()
             (jobs, self._unsent), (cancelled, self._cancelled) = (self._unsent, []), (self._cancelled, [])
-            run = [[job.number, job.source, job.alone] for job in jobs if job.number in self.held]
+            run = [[job.number, job.source, job.alone, *(job.block or ())] for job in jobs if job.number in self.held]
             await self.line.send({"run": run, "cancel": cancelled})
 
     async def _receive(self) -> None:
@@ -128,7 +130,8 @@ class Link:
             for number, text in failures_of(message.get("failed") or []):
                 self._end(number, text)
 
-            longest_s = self.terms.order.limits.wall_kill_s + GRACE_S
+            share = max((job.block.share for job in self.held.values() if job.block), default=1.0)
+            longest_s = self.terms.order.limits.times(max(1.0, share)).wall_kill_s + GRACE_S
             if self.held and self.clock() - self._moved_s > longest_s:
                 raise LineLost(f"it has ended no program for {longest_s:g} s, longer than any may take")
 
@@ -262,9 +265,9 @@ class Dispatcher:
         """The number of programs that the workers can run at once."""
         return sum(link.places for link in self.links)
 
-    def submit(self, source: str, alone: bool = False) -> Job:
+    def submit(self, source: str, alone: bool = False, block: Block | None = None) -> Job:
         """Return a new program to be run, `alone` on its worker or not; it has been dealt out if there is room."""
-        job = Job(next(self._numbers), source, alone, asyncio.get_running_loop().create_future())
+        job = Job(next(self._numbers), source, alone, asyncio.get_running_loop().create_future(), block)
         self._waiting.append(job)
         if len(self._waiting) == 1:  # otherwise nobody has room for the first one
             self._deal()

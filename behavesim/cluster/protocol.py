@@ -7,10 +7,10 @@ MessagePack. Further frames hold what Dask serialises its own way; they are skip
 
 The search opens with an `Order`. The worker answers {"facts": …}. Where the search accepts them, it sends the task's
 files: {"file": [path, piece]} for each piece, then {"file": null}. The worker answers {"ready": [isolation, notes,
-places]} or {"refused": text}. Then the search sends {"run": [[job, source, alone], …]} and {"cancel": [job, …]}, and
-the worker {"ran": [[job, ending, frame, endings of the program's own processes], …]} and {"failed": [[job, text], …]}.
-All the time the worker sends {"beat": 1}, so that its silence means something. The search believes nothing that a
-worker sends: see `results_of`.
+places]} or {"refused": text}. Then the search sends {"run": [[job, source, alone, *block], …]} and {"cancel": [job,
+…]}, and the worker {"ran": [[job, ending, frame, endings of the program's own processes], …]} and {"failed": [[job,
+text], …]}. All the time the worker sends {"beat": 1}, so that its silence means something. The search believes nothing
+that a worker sends: see `results_of`.
 """
 
 from __future__ import annotations
@@ -167,6 +167,7 @@ class Order(Instructions):
     allow_weak_isolation: bool
     files_hash: str  # of the shipped files
     task_hash: str  # hashes of the task's file and instances, which the worker must find, too; "" for an evaluator
+    further: int = 0  # search instances beyond the split's, for races
 
 
 def as_values(job: int, ran: RawResult) -> list[Any]:

@@ -28,6 +28,7 @@ from behavesim.sandbox.messages import Ready
 from behavesim.sandbox.pool import NOT_ENTERED, ProgramPool
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorFile
+from behavesim.task.verdict import Block
 
 # Most serving workers that one line names, and most lost ones that are told of between two looks.
 MOST_NAMED = 8
@@ -183,8 +184,8 @@ class ClusterRunner:
         workers, places = len(self.dispatcher.links), self.dispatcher.places
         return f"{count_noun(workers, 'worker')}, {count_noun(places, 'place')}, {rate:.1f} evaluations/s"
 
-    async def run(self, source: str, alone: bool = False) -> RawResult:
-        """Run a program on every instance on some worker.
+    async def run(self, source: str, alone: bool = False, block: Block | None = None) -> RawResult:
+        """Run a program on every instance of the split, or of a block, on some worker.
 
         This waits until a worker has a place; with `alone`, the program then has all places of that worker. Cancelling
         kills the program. Raises SandboxError if the scheduler is lost, or if `MOST_LOST` workers were lost or failed
@@ -192,7 +193,7 @@ class ClusterRunner:
         """
         if self._failure:
             raise self._failure
-        job = self.dispatcher.submit(source, alone)
+        job = self.dispatcher.submit(source, alone, block)
         try:
             return await job.done
         finally:
@@ -345,9 +346,10 @@ class Cluster:
     sights: list[Callable[[], str]] = field(default_factory=list)
     """Gets a function that says what the workers do, for each sandbox that is made."""
 
-    def functions(self, task: str, loaded: Task, split: Split, limits: Limits) -> ProgramPool:
+    def functions(self, task: str, loaded: Task, split: Split, limits: Limits, further: int = 0) -> ProgramPool:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
 
+        Programs may also run on blocks of so many `further` instances of the search.
         `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
         TaskError if the task's `data_files` cannot be sent, or its instances cannot be made or hashed; OSError if a
         file cannot be read.
@@ -356,7 +358,7 @@ class Cluster:
         files = files_of_task(Path(place), loaded.data_files) if place.endswith(".py") else TaskFiles({})
         name = Path(place).name if files.files else place
         given = self.allow_weak_isolation, files.hash, task_hash(loaded, split)
-        order = Order("functions", name, split, *given, limits=limits)
+        order = Order("functions", name, split, *given, further, limits=limits)
         return ProgramPool(self._runner(order, files, len(instances_of(loaded, split))), limits)
 
     def evaluator(self, file: EvaluatorFile, limits: Limits) -> ProgramPool:
@@ -371,7 +373,8 @@ class Cluster:
 
     def _runner(self, order: Order, files: TaskFiles, instances: int) -> ClusterRunner:
         """Return a runner, not entered yet; `instances` is the number of the split's, 1 for an evaluator."""
-        most = frame_limit(instances, order.limits.output)
+        largest = max(instances, order.further)
+        most = frame_limit(largest, order.limits.times(largest / instances).output)
         terms = Terms(order, files, platform_facts(), self.allow_others, most)
         runner = ClusterRunner(scheduler_of(self.workers), terms, instances, self.tell, self.clock, self.window)
         self.sights.append(runner.sight)

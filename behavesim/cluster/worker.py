@@ -26,6 +26,7 @@ from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import TaskAssignment
 from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC, Runner, Slots, ZygoteRunner
 from behavesim.task.evaluated import EvaluatorFile
+from behavesim.task.verdict import Block
 
 # Seconds for which a result waits for others, where other programs are running: they share a message.
 GATHER_S = 0.004
@@ -97,7 +98,9 @@ class WorkerService:
         if order not in self._known and await _task_hash_here(task, order.split) != order.task_hash:
             raise TaskError("the task or its instances are not the same there; install the same version, and its data")
         self._known.add(order)
-        assignment = TaskAssignment(task, order.split, PRELOADED, limits=order.limits, layers=LAYERS)
+        assignment = TaskAssignment(
+            task, order.split, PRELOADED, further=order.further, limits=order.limits, layers=LAYERS
+        )
         return ZygoteRunner(assignment, self._places, order.allow_weak_isolation, scientific=SCIENTIFIC)
 
 
@@ -152,11 +155,11 @@ class _Session:
             for task in self._running.values():
                 task.cancel()
 
-    async def _run(self, runner: Runner, job: int, source: str, alone: bool) -> None:
+    async def _run(self, runner: Runner, job: int, source: str, alone: bool, *block: Any) -> None:
         """Run a program when there is a place for it, and put what came of it among what is sent."""
         try:
             async with self._free.held(alone):
-                ran = await runner.run(source, alone)
+                ran = await runner.run(source, alone, Block(*block) if block else None)
             self._add("ran", as_values(job, ran))
         except BehavesimError as error:
             self._add("failed", [job, f"{error}"[:2000]])

@@ -31,11 +31,13 @@ from behavesim.state.settings import (
     provenance,
     settings_from_journal,
     settings_from_values,
+    value_hash,
 )
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
-from behavesim.task import Task, TaskReference
+from behavesim.task import Task, TaskReference, further_instances, instances_of
+from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import TIMED, Failure, Verdict
 from behavesim.trajectory import pack_states
 
@@ -89,6 +91,31 @@ def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None
         raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
 
 
+def refuse_unraceable(settings: Settings, task: Task) -> None:
+    """Raise UsageError if the run is to race and the task, or its instances, do not allow it."""
+    if not settings.race:
+        return
+    said, task_named = f"race = {settings.race}", f"task {task.name!r}"
+    if isinstance(task, EvaluatorTask):
+        raise UsageError(f"{said} needs a task that gives instances by number; an evaluator does not: leave race out")
+    if task.has_own_mean:
+        raise UsageError(
+            f"{said} needs the mean of scores, and {task_named} has a `mean_score` of its own: leave race out"
+        )
+    begun = len(instances_of(task, "search"))
+    if settings.race < begun:
+        raise UsageError(f"{said} is less than the {begun} search instances of {task_named}; give at least as many")
+    try:
+        further_instances(task, settings.race)
+    except TaskError as error:
+        if task.endless:
+            raise
+        raise UsageError(
+            f"{said} needs the search instances {begun} to {begun + settings.race - 1}, and {task_named} does not give "
+            "them by number (`Task.instance`); leave race out"
+        ) from error
+
+
 def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     """Raise UsageError if a run cannot be resumed because a setting that is not `Adjustable` changed.
 
@@ -132,7 +159,7 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
 
 def _kept_in_forks(settings: Settings) -> frozenset[str]:
     """Return the names of the settings that a fork cannot change."""
-    return frozenset({"task", "method"} | method_type(settings.method).fixed_in_forks)
+    return frozenset({"task", "method", "race"} | method_type(settings.method).fixed_in_forks)
 
 
 def refuse_spent(source: str, fork: RunFolder, budget: int) -> None:
@@ -242,6 +269,8 @@ def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     cannot be hashed. Raises OSError if the file of the task, method or proposer is gone.
     """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
+    if settings.race:
+        parts["further instances"] = value_hash(further_instances(task, settings.race))
     wording = wording_hash(settings.prompts)
     return parts | {"prompts": wording} if wording else parts
 

@@ -23,6 +23,7 @@ from behavesim.engine.admission import (
     refuse_rescored,
     refuse_spent,
     refuse_unpriced,
+    refuse_unraceable,
     refuse_unrepeatable,
     refuse_unsteady,
     refuse_unsuited,
@@ -31,7 +32,7 @@ from behavesim.engine.admission import (
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
 from behavesim.engine.loop import Observe, Search
-from behavesim.engine.outcome import outcome_of_verdict
+from behavesim.engine.outcome import outcome_of_verdict, raced_of_verdict
 from behavesim.evaluators.evaluation import EvaluatorJudge, evaluator_pool
 from behavesim.methods.method import Method
 from behavesim.programs.extract import WholeForm, form_of
@@ -52,12 +53,13 @@ from behavesim.state.events import (
     Evaluated,
     Injected,
     NoteAsked,
+    Raced,
     Rejected,
     RunForked,
     RunResumed,
     RunStarted,
 )
-from behavesim.state.protocols import Journal, Judge, Responder
+from behavesim.state.protocols import Journal, Judge, Responder, unnoticed
 from behavesim.state.requests import Requests
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
@@ -68,6 +70,7 @@ from behavesim.store.reading import Activity, read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.verdict import Block
 
 if TYPE_CHECKING:
     from behavesim.cluster.runner import Cluster
@@ -89,8 +92,18 @@ def sandbox(
     limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
     task_here, workers = TaskReference(settings.task), settings.workers_here
     return Pool(
-        task_here, split, workers, limits, allow_weak_isolation=weak, clock=clock, starts=starts, wall=settings.wall
+        *(task_here, split, workers, limits),
+        allow_weak_isolation=weak,
+        clock=clock,
+        starts=starts,
+        wall=settings.wall,
+        further=_further(settings, split),
     )
+
+
+def _further(settings: Settings, split: Split) -> int:
+    """Return how many instances beyond those of a split a sandbox and its referee make."""
+    return settings.race if split == "search" else 0
 
 
 def pool_of(
@@ -119,7 +132,7 @@ def pool_of(
         cluster = _cluster_type()(*given, [] if sights is None else sights)
         if isinstance(task, EvaluatorTask):
             return cluster.evaluator(task.file, limits)
-        return cluster.functions(settings.task, task, split, limits.on(task, split))
+        return cluster.functions(settings.task, task, split, limits.on(task, split), _further(settings, split))
     if not isinstance(task, EvaluatorTask):
         return sandbox(settings, task, split, clock)
     return evaluator_pool(task.file, settings.workers, limits, weak, clock, settings.wall, settings.devices)
@@ -170,7 +183,8 @@ def judge_of(
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     limits = Limits.of(settings).on(task, split, starts)
-    return SandboxJudge(task, pool, RefereePool(TaskReference(settings.task), split, limits, count, clock, starts))
+    given = (TaskReference(settings.task), split, limits, count, clock, starts, _further(settings, split))
+    return SandboxJudge(task, pool, RefereePool(*given))
 
 
 @asynccontextmanager
@@ -203,6 +217,23 @@ async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
         }
         raise TaskError(f"{said}{outcome.message}{advice.get(outcome.reason, '')}")
     return outcome
+
+
+async def race_template(settings: Settings, task: Task, judge: Judge) -> list[Raced]:
+    """Return the template's result on all further instances, to which candidates are compared; [] without a race.
+
+    Raises TaskError if it fails there, SandboxError if the sandbox does.
+    """
+    if not settings.race:
+        return []
+    begun = len(instances_of(task, "search"))
+    block = Block(begun, settings.race, settings.race / begun)
+    raced = raced_of_verdict(TEMPLATE, begun, await judge.evaluate(task.template, unnoticed, block))
+    if raced.reason:
+        raise TaskError(
+            f"task {task.name!r} fails with its template on the race's instances ({raced.reason}): {raced.message}"
+        )
+    return [raced]
 
 
 # The first prompt of a run, before the run is made.
@@ -324,6 +355,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     process. Raises UsageError if the folder cannot be made, the isolation is too weak, the proposer refuses its
     settings, or cost is capped and a price unknown. Raises SandboxError if the sandbox does not start.
     """
+    refuse_unraceable(launch.settings, launch.task)
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
     refuse_unsteady(launch.task, origin["instances"])
@@ -336,6 +368,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         judge = launch.judge()
         await stack.enter_async_context(judge)
         template = await evaluate_template(launch.task, judge)
+        raced = await race_template(launch.settings, launch.task, judge)
         await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
         told = {"cluster": "; ".join(launch.early)} if launch.early else {}
         told |= {"behaviour": judge.traced} if isinstance(judge, EvaluatorJudge) else {}
@@ -346,7 +379,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
             for line in launch.early:
                 launch.folder.note(line)
             search = launch.search(proposer, judge, await stack.enter_async_context(launch.journal()))
-            await search.record(started, template, *launch.brought)
+            await search.record(started, template, *raced, *launch.brought)
         if isinstance(judge, EvaluatorJudge):
             launch.notices(judge.behaviour)
         yield search

@@ -18,12 +18,14 @@ from behavesim.state.events import (
     Added,
     Asked,
     Decision,
+    Evaluated,
     NotAdded,
     NoteAsked,
     Prompt,
     Regrouped,
     Rejected,
 )
+from behavesim.state.race import next_in_race
 from behavesim.state.state import RunState
 
 D = TypeVar("D")
@@ -53,6 +55,8 @@ class Rules:
     """Candidate t is not asked for before candidate t - window is registered."""
     repairs: int
     """How often a rejected candidate may be asked for again."""
+    race: int = 0
+    """Further instances on which a candidate that could be the best is judged; 0 for no race."""
     choose: Chooser | None = None
     """Function that chooses the model of each question from the state; None if the proposer chooses it."""
 
@@ -61,7 +65,7 @@ class Rules:
         """Return the rules from a run's settings."""
         chosen = settings.of_proposer
         choose = chosen.chooser(settings.seed) if isinstance(chosen, ProposerSettings) else None
-        return cls(settings.window, settings.repair, choose)
+        return cls(settings.window, settings.repair, settings.race, choose)
 
     def with_model(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked:
         """Return a question with the model that is to answer it; unchanged if the proposer chooses the model."""
@@ -77,9 +81,10 @@ def next_decision(
     """Return the next decision; none if none is due, as while a reply is awaited.
 
     These are two events where a registration has read similarities of its candidate: the Compared that holds them comes
-    first. The order is: regroup, repair, ask, then register. A reply or an outcome that arrives later can put a repair
-    before the decision, but does not change it otherwise. Raises PartError if the method asks for a candidate with a
-    wrong number, returns something else than a decision, or if IN_A_ROW decisions in a row led to no candidate.
+    first. The order is: regroup, repair, ask, then register. In a race a candidate whose turn it is to be registered
+    goes on, or gets its score, before. A reply or an outcome that arrives later can put a repair before the decision,
+    but does not change it otherwise. Raises PartError if the method asks for a candidate with a wrong number, returns
+    something else than a decision, or if IN_A_ROW decisions in a row led to no candidate.
     """
     if permits.regroup and (regrouped := method.regroup(state, behaviours)) is not None:
         _refuse_endless(state, method, "rearranges groups")
@@ -102,8 +107,10 @@ def next_decision(
         injected = _injected(state)
         return (injected or _written(asked, state, behaviours, method, rules),)
     candidate = state.open.get(state.registered)
-    if candidate is None or candidate.outcome is None:
+    if candidate is None or candidate.outcome is None or candidate.gone_on is not None:
         return ()
+    if rules.race and isinstance(candidate.outcome, Evaluated) and candidate.race_ended is None:
+        return (next_in_race(state, candidate, rules.race),)
     behaviours.begin_registration(candidate)
     registered = _decision(method.register(state, behaviours, candidate), Added, NotAdded)
     compared = behaviours.what_was_read()

@@ -26,9 +26,11 @@ from behavesim.state.events import (
     ClockRead,
     Decision,
     Event,
+    GoneOn,
     Injected,
     NoteAsked,
     NoteReceived,
+    Raced,
     Rejected,
     Responded,
     RunStopped,
@@ -53,7 +55,8 @@ class Search:
     """A run in progress, and the only writer of its journal.
 
     A candidate's way: Asked (a decision) → `_propose` → Responded → `Trials.outcome` → Evaluated or Rejected →
-    Added or NotAdded (a decision; what it read of behaviours goes before it as Compared). The loop (`_work`) repeats:
+    Added or NotAdded (a decision; what it read of behaviours goes before it as Compared). In a race GoneOn (a decision)
+    → `Trials.race` → Raced come before it, perhaps several times, then Scored (a decision). The loop (`_work`) repeats:
     commit, start the steps that follow, take one decision. So an arrived event waits for one decision at most.
 
     A decision is made in the one worker thread (`_decide`), where it may take long. Until it has ended the state and
@@ -217,6 +220,7 @@ class Search:
                 self._committed.append(event)
             else:
                 self._unsent.append(event)
+        self._committed.extend(each.gone_on for each in self.state.open.values() if each.gone_on is not None)
 
     async def _watch_time(self) -> None:
         await self.caps.clock.sleep(self.caps.left_s())
@@ -276,7 +280,9 @@ class Search:
 
     def _comes_first(self, arrived: Event) -> bool:
         """Whether another decision may be due before the one that was made while this event arrived."""
-        if isinstance(arrived, Rejected):  # it may be asked for again
+        if isinstance(arrived, Rejected) or (
+            isinstance(arrived, Raced) and arrived.reason
+        ):  # it may be asked for again
             return self.rules.repairs > 0
         return isinstance(arrived, Injected | Advised | NoteReceived)
 
@@ -373,6 +379,9 @@ class Search:
                 self.requests.batches.answered(candidate)
                 opened, reply = self.state.open[candidate], event.reply
                 self._start_step(lambda: self._trials.outcome(opened, reply))
+            case GoneOn(candidate):
+                racing = self.state.open[candidate]
+                self._start_step(lambda: self._trials.race(racing, event))
             case NoteReceived(number):
                 self.requests.batches.answered(note_number(number))
             case BatchSent():

@@ -18,12 +18,16 @@ from behavesim.programs.reading import Program, Request
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
+    Added,
     Asked,
     CandidateId,
     Evaluated,
     Event,
+    GoneOn,
+    NotAdded,
     NoteAsked,
     PutOff,
+    Raced,
     Rejected,
     Reply,
     Responded,
@@ -33,7 +37,7 @@ from behavesim.state.events import (
 from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Journal, Judge
 from behavesim.task import Task
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Block, Failure, Verdict
 
 # An object's address in memory, as Python's `repr` shows it.
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
@@ -100,6 +104,13 @@ def outcome_of_verdict(candidate: CandidateId, program: Program, verdict: Verdic
     return Evaluated(candidate, counted_s=verdict.counted_s, **known)
 
 
+def raced_of_verdict(candidate: CandidateId, first: int, verdict: Verdict | Failure) -> Raced:
+    """Return the result of a candidate, or of the template, on further instances from number `first` on."""
+    if isinstance(verdict, Failure):
+        return Raced(candidate, first, (), verdict.cpu_s, verdict.reason, without_addresses(verdict.message))
+    return Raced(candidate, first, verdict.scores, verdict.cpu_s)
+
+
 def outcome_of_copy(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
     """Return the outcome of a program whose text was evaluated before: that of `first`, with this candidate's thought.
 
@@ -134,16 +145,25 @@ class Trials:
         self._reading = asyncio.Lock()
         self._first: dict[bytes, CandidateId] = {}  # the candidate that was tried, by the hash of its text
         self._under_way: dict[CandidateId, asyncio.Event] = {}  # set when the candidate's result is committed
+        self._texts: dict[CandidateId, bytes] = {}  # the hash of the text of each candidate not registered yet
+        # results on further instances, by the hash of the text and the first instance
+        self._raced: dict[tuple[bytes, int], Raced] = {}
 
     def apply(self, event: Event) -> None:
         """Apply a committed event: later candidates with the same text can take its result, until the run is forked."""
         if isinstance(event, (Evaluated, Rejected)):  # a tuple: a union would be made at each call
             if event.source:
-                self._first.setdefault(_text_hash(event.source), event.candidate)
+                text = self._texts[event.candidate] = _text_hash(event.source)
+                self._first.setdefault(text, event.candidate)
             if event.candidate in self._under_way:
                 self._under_way.pop(event.candidate).set()
+        elif isinstance(event, Raced):
+            self._raced[self._texts[event.candidate], event.first] = event
+        elif isinstance(event, (Added, NotAdded)):
+            self._texts.pop(event.candidate, None)
         elif isinstance(event, RunForked):
             self._first.clear()  # results from before a fork were found under another task or other limits
+            self._raced.clear()
 
     async def outcome(self, opened: OpenCandidate, reply: Reply) -> Evaluated | Rejected:
         """Return the outcome of a candidate with this reply: read the program, evaluate it, check the verdict.
@@ -163,6 +183,20 @@ class Trials:
         self._under_way[candidate] = asyncio.Event()
         verdict = await self._judge.evaluate(program.source, lambda *why: self._arrive(PutOff(candidate, *why)))
         return outcome_of_verdict(candidate, program, verdict if self._check is None else await self._check(verdict))
+
+    async def race(self, opened: OpenCandidate, event: GoneOn) -> Raced:
+        """Return the result of a candidate on the instances to which it goes on; one with the same text shares it.
+
+        Raises as `outcome`.
+        """
+        outcome, candidate = opened.outcome, event.candidate
+        assert isinstance(outcome, Evaluated), "only what is feasible goes on"
+        known = self._raced.get((_text_hash(outcome.source), event.first))
+        if known is not None:
+            return replace(known, candidate=candidate, cpu_s=0.0)
+        block = Block(event.first, event.count, event.count / len(outcome.scores))
+        verdict = await self._judge.evaluate(outcome.source, lambda *why: self._arrive(PutOff(candidate, *why)), block)
+        return raced_of_verdict(candidate, event.first, verdict)
 
     async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
         """Return the outcome of the candidate `first` for this candidate, as soon as it is committed."""

@@ -31,7 +31,7 @@ from behavesim.task.evaluated import (
     first_program,
     separate_files,
 )
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Block, Failure, Verdict
 from behavesim.trajectory import Trajectory
 
 # For each convention, the module below `conventions` that loads an evaluator.
@@ -246,8 +246,10 @@ class EvaluatorJudge:
         """The isolation level of evaluator and program; raises SandboxError if the pool is not entered."""
         return self._pool.isolation
 
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
-        """Return the evaluator's verdict on a program's text, or a Failure.
+    async def evaluate(
+        self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
+    ) -> Verdict | Failure:
+        """Return the evaluator's verdict on a program's text, or a Failure; an evaluator has no blocks.
 
         `postponed` is called each time that the program must run again because the machine may be the cause of its
         ending. Raises SandboxError if that is still in doubt after the last try, TaskError if the evaluator can no

@@ -16,14 +16,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import last_line
 from behavesim.sandbox import isolation
 from behavesim.sandbox.frames import frame_limit
-from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, ProcessEnd, Ready, encode_source
+from behavesim.sandbox.messages import FORK, KILL, NO_BLOCK, REQUEST, Assignment, ProcessEnd, Ready, encode_source
+
+if TYPE_CHECKING:
+    from behavesim.sandbox.limits import Limits
+    from behavesim.task.verdict import Block
 
 # Environment variables of this process that a zygote gets: without them some interpreters find no libraries.
 INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
@@ -137,20 +141,23 @@ class ZygoteConnection:
                 if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
                     await connection.close()
 
-    async def run(self, source: str, program_sockets: Sequence[socket.socket] = ()) -> RawResult:
+    async def run(
+        self, source: str, program_sockets: Sequence[socket.socket] = (), block: Block | None = None
+    ) -> RawResult:
         """Run one program in a new child of the zygote, and return how it ended and what it sent.
 
-        With `program_sockets` the child only solves the instances, and calls the program through them (see
-        `fork_answerer`). Cancelling kills the child. Raises ZygoteDied if the zygote ends, goes silent or takes no
-        request, SandboxError if no more files may be opened.
+        It runs on the instances of the split, or on those of a block. With `program_sockets` the child only solves the
+        instances, and calls the program through them (see `fork_answerer`). Cancelling kills the child. Raises
+        ZygoteDied if the zygote ends, goes silent or takes no request, SandboxError if no more files may be opened.
         """
         with open_socket_pair() as (own_socket, child_socket), self._job() as job:
             own_socket.setblocking(False)
-            exchange = asyncio.create_task(self._exchange(own_socket, encode_source(source), job))
+            most = self._frame_limit if block is None else block_frame_limit(block, self._limits)
+            exchange = asyncio.create_task(self._exchange(own_socket, encode_source(source), job, most))
             try:
-                self._request(FORK, job, child_socket, *program_sockets)
+                self._request(FORK, job, child_socket, *program_sockets, block=block)
                 child_socket.close()  # while it is open here, the child's end does not end the exchange
-                ended = await self._ended(job)
+                ended = await self._ended(job, block)
                 with contextlib.suppress(TimeoutError):
                     async with self._clock.timeout(REST_S):
                         await asyncio.wait([exchange])
@@ -159,17 +166,18 @@ class ZygoteConnection:
                 exchange.cancel()
                 await asyncio.wait([exchange])  # before its socket is closed
 
-    async def fork_answerer(self, child_socket: socket.socket) -> ProcessEnd:
+    async def fork_answerer(self, child_socket: socket.socket, block: Block | None = None) -> ProcessEnd:
         """Fork a child that receives a program and its calls through a socket; return how the child ended.
 
-        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied as `run` does.
+        The socket is closed in this process. Its limits are those for a block, if one is given. Cancelling kills the
+        child. Raises ZygoteDied as `run` does.
         """
         with self._job() as job:
             with child_socket:
-                self._request(FORK, job, child_socket)
-            return await self._ended(job)
+                self._request(FORK, job, child_socket, block=block)
+            return await self._ended(job, block)
 
-    async def fork_when_asked(self, child_socket: socket.socket) -> ProcessEnd | None:
+    async def fork_when_asked(self, child_socket: socket.socket, block: Block | None = None) -> ProcessEnd | None:
         """Do the same once a program comes through the socket; None if it is closed before."""
         # not before: a process without a program would use up its time
         loop, came = asyncio.get_running_loop(), asyncio.Event()
@@ -178,7 +186,7 @@ class ZygoteConnection:
             await came.wait()
         finally:
             loop.remove_reader(child_socket)
-        return await self.fork_answerer(child_socket) if child_socket.recv(1, socket.MSG_PEEK) else None
+        return await self.fork_answerer(child_socket, block) if child_socket.recv(1, socket.MSG_PEEK) else None
 
     async def close(self) -> None:
         """End the zygote and all its children, and wait for it; one that does not answer is killed."""
@@ -203,11 +211,12 @@ class ZygoteConnection:
         finally:
             del self._endings[job]
 
-    async def _ended(self, job: int) -> ProcessEnd:
+    async def _ended(self, job: int, block: Block | None) -> ProcessEnd:
         """Wait until a child ends, and return how it ended; cancelling kills the child."""
         ending = self._endings[job]
+        wall_kill_s = self._wall_kill_s if block is None else self._limits.times(block.share).wall_kill_s
         try:
-            async with self._clock.timeout(self._wall_kill_s + GRACE_S):
+            async with self._clock.timeout(wall_kill_s + GRACE_S):
                 return await asyncio.shield(ending)
         except TimeoutError:
             self.alive = False
@@ -219,23 +228,24 @@ class ZygoteConnection:
                     await asyncio.shield(ending)
             raise
 
-    def _request(self, request: bytes, job: int, *ends: socket.socket) -> None:
+    def _request(self, request: bytes, job: int, *ends: socket.socket, block: Block | None = None) -> None:
         """Send the zygote a request, FORK or KILL, with the sockets `ends`; raises ZygoteDied if that fails."""
         try:
-            socket.send_fds(self._control, [REQUEST.pack(request, job)], [end.fileno() for end in ends])
+            packed = REQUEST.pack(request, job, *(block or NO_BLOCK))
+            socket.send_fds(self._control, [packed], [end.fileno() for end in ends])
         except OSError as error:  # it is dead, or stuck with a full queue
             self.alive = False
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
-    async def _exchange(self, own_socket: socket.socket, sent: bytes, job: int) -> bytes | None:
-        """Return what the child sends until it closes its end; None, and kill it, if that is too much."""
+    async def _exchange(self, own_socket: socket.socket, sent: bytes, job: int, most: int) -> bytes | None:
+        """Return what the child sends until it closes its end; None, and kill it, if that is above `most` bytes."""
         loop = asyncio.get_running_loop()
         frame = bytearray()
         with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
             await loop.sock_sendall(own_socket, sent)
             while chunk := await loop.sock_recv(own_socket, _CHUNK):
                 frame += chunk
-                if len(frame) > self._frame_limit:
+                if len(frame) > most:
                     self._request(KILL, job)
                     return None
         return bytes(frame)
@@ -275,6 +285,11 @@ class ZygoteConnection:
             self._ready.set_result(ready)
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
             waiting.set_result(ProcessEnd(**message))
+
+
+def block_frame_limit(block: Block, limits: Limits) -> int:
+    """Return the most bytes of a frame for a block; `limits` are those on the instances of the split."""
+    return frame_limit(block.size, limits.times(block.share).output)
 
 
 def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[str, Any]]:

@@ -20,6 +20,7 @@ import time
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -103,7 +104,7 @@ class Progress:
 # What a child runs: takes a program's source, its page of progress, its socket, and those of links if any.
 #
 # The socket leads to whoever asked: the daemon, or the process with the instances. Links lead to processes with
-# the program, if those are others; see `program`.
+# the program, if those are others; see `program`. What runs on further instances gets their `first` and `count`, too.
 Perform = Callable[..., None]
 # Share of the limit by the clock that a program must have used up by itself to be at fault without another run.
 OWN_SHARE = 0.9
@@ -119,6 +120,7 @@ class _Child:
     started: float
     deadline: float
     progress: Progress
+    limits: Limits
     killed: str = ""  # why, as in `ProcessEnd`
     awake_s: float = 0.0  # how long it had a core or did not want one, once killed by the clock; 0 if unknown
 
@@ -167,14 +169,15 @@ class ForkServer:
         data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, MOST_SOCKETS)
         if len(data) < REQUEST.size:
             return False
-        request, job = REQUEST.unpack(data)
+        request, job, first, count, share = REQUEST.unpack(data)
         if request == FORK:
-            self._fork(job, fds)
+            perform = partial(self._perform, first=first, count=count) if count else self._perform
+            self._fork(job, fds, perform, self._limits.times(share) if count else self._limits)
         elif child := self._children.get(job):  # otherwise it has just ended
             self._kill(child, "cancelled")
         return True
 
-    def _fork(self, job: int, fds: list[int]) -> None:
+    def _fork(self, job: int, fds: list[int], perform: Perform, limits: Limits) -> None:
         """Fork a child for a candidate with the sockets `fds`; if that fails, tell the daemon and raise OSError."""
         progress = Progress()
         try:
@@ -185,16 +188,16 @@ class ForkServer:
             self._control.sendall(line({"error": said}))
             raise
         if pid == 0:
-            self._run_candidate(fds, progress)
+            self._run_candidate(fds, progress, perform)
         progress.keep_to_one_child()
         for fd in fds:
             os.close(fd)
         now = self._clock()
         waits = len(fds) > 1  # for a program apart, which has the usual limit in its own zygote
-        deadline = now + (self._limits.wall_kill_s if waits else self._limits.wall_limit_s)
-        self._children[job] = _Child(pid, now, deadline, progress)
+        deadline = now + (limits.wall_kill_s if waits else limits.wall_limit_s)
+        self._children[job] = _Child(pid, now, deadline, progress, limits)
 
-    def _run_candidate(self, fds: list[int], progress: Progress) -> NoReturn:
+    def _run_candidate(self, fds: list[int], progress: Progress, perform: Perform) -> NoReturn:
         """Receive a program from the first socket, confine this child, call `perform` with all sockets, and exit."""
         # `progress` is the page on which `perform` notes how far it is. Further sockets in `fds` lead to other
         # processes that run the program, which this child then calls there. The exit status is 0, OUT_OF_MEMORY, or 1
@@ -204,7 +207,7 @@ class ForkServer:
             source = messages.receive_source(fds[0])
             self._confinement.confine_child(*fds)
             random.seed(0)  # the zygote seeded it by entropy when it imported it
-            self._perform(source, progress, *fds)
+            perform(source, progress, *fds)
             leave(0)
         except MemoryError:
             leave(OUT_OF_MEMORY)
@@ -234,7 +237,7 @@ class ForkServer:
         end = ProcessEnd(job, status, child.killed, cpu_s, peak_bytes, *child.progress.reached(cpu_s))
         if child.killed == "wall" and self._slept(child, usage):
             return replace(end, killed="asleep")
-        if end.is_killed(self._limits) and peak_bytes < self._confinement.memory / 2:
+        if end.is_killed(child.limits) and peak_bytes < self._confinement.memory / 2:
             return replace(end, killed="machine")
         return end
 
@@ -244,7 +247,7 @@ class ForkServer:
         # time, and a busy disk makes a program wait: neither is its own.
         cpu_s = (usage.ru_utime + usage.ru_stime) * (1 - 1 / NEAR)
         own_s = child.awake_s - cpu_s - _DISK_S * (usage.ru_majflt + usage.ru_inblock)
-        return own_s >= OWN_SHARE * self._limits.wall_limit_s
+        return own_s >= OWN_SHARE * child.limits.wall_limit_s
 
     def _enforce_limits(self) -> float | None:
         """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates."""
@@ -255,7 +258,7 @@ class ForkServer:
         now, soonest_s = self._clock(), STEP_S / 2
         for child in self._children.values():
             cpu_s = processes.cpu_seconds(child.pid)
-            cpu_left_s = self._limits.kill_s(child.progress.first_s(cpu_s)) - cpu_s
+            cpu_left_s = child.limits.kill_s(child.progress.first_s(cpu_s)) - cpu_s
             if now >= child.deadline:
                 self._enforce_deadline(child, now)
             elif cpu_left_s <= 0:
@@ -268,7 +271,7 @@ class ForkServer:
         # That is its time without a core. For a program apart it is also its time without a call, up to
         # `wall_limit_s`: it could leave the process that calls it without an answer.
         without_s = processes.seconds_without_a_core(child.pid, self._confinement.all_pids)
-        limit_s, kill_s = self._limits.wall_limit_s, self._limits.wall_kill_s
+        limit_s, kill_s = child.limits.wall_limit_s, child.limits.wall_kill_s
         child.deadline = child.started + min(limit_s + without_s + min(child.progress.idle_s, limit_s), kill_s)
         if now >= child.deadline:
             if without_s:  # else this system does not say

@@ -29,10 +29,10 @@ from behavesim.sandbox.messages import (
     encode_source,
 )
 from behavesim.sandbox.processes import seconds_without_a_core
-from behavesim.sandbox.referee import COSTLY, IMPROVE, VERDICT
+from behavesim.sandbox.referee import COSTLY, IMPROVE, VERDICT, encode_block
 from behavesim.state.protocols import Postponed, Sandbox, unnoticed
 from behavesim.task import Split, Task, TaskReference
-from behavesim.task.verdict import Failure, Sent, Verdict
+from behavesim.task.verdict import Block, Failure, Sent, Verdict
 from behavesim.trajectory import Behaviour
 
 # What a referee says of a program, or the program's failure; and the trajectories as `trajectory.pack` writes them.
@@ -44,7 +44,8 @@ class RefereePool:
 
     An async context manager. Entering raises TaskError if the task cannot be loaded, SandboxError if no process starts.
     `limits` are those of a program. Time limits go by `clock`, a new one if None. `starts` is as in `begin_instances`.
-    `instances` is the number of the split's instances, known after entering.
+    They also score blocks of so many `further` instances. `instances` is the number of the split's instances, known
+    after entering.
     """
 
     instances = 0
@@ -57,10 +58,11 @@ class RefereePool:
         count: int = 1,
         clock: Heartbeat | None = None,
         starts: int = 1,
+        further: int = 0,
     ) -> None:
         self._limits = limits
         self._clock = clock or Heartbeat()
-        assignment = RefereeAssignment(task.absolute().text, split, starts, limits=limits, layers=())
+        assignment = RefereeAssignment(task.absolute().text, split, starts, further, limits=limits, layers=())
         self._server = ZygoteSupervisor(assignment, self._accept, self._clock)
         self._places = asyncio.Semaphore(count)
         self._idle: list[_Referee] = []
@@ -84,30 +86,31 @@ class RefereePool:
         if self._lives:
             await asyncio.wait(self._lives)
 
-    async def ask(self, kind: bytes, frame: bytes) -> Reply:
+    async def ask(self, kind: bytes, frame: bytes, share: float = 1.0) -> Reply:
         """Return the reply to a request (see `referee`); waits for a place, and cancelling kills the referee.
 
+        It may take `share` times the time that the instances of the split may take.
         It is a failure with the reason COSTLY if scoring exceeds its limits or ends two referees. Raises SandboxError
         if none can be started.
         """
-        request = encode_pair(kind, frame)
+        request, limits = encode_pair(kind, frame), self._limits.times(share)
         async with self._places:
-            reply, is_its_own = await self._ask_once(request, self._idle_one())
+            reply, is_its_own = await self._ask_once(request, limits, self._idle_one())
             # The machine may have killed the first, or what it kept of earlier programs have filled its memory.
             if _is_costly(reply) and not is_its_own:
-                reply, _ = await self._ask_once(request, None)
+                reply, _ = await self._ask_once(request, limits, None)
         return reply
 
-    async def _ask_once(self, request: bytes, referee: _Referee | None) -> tuple[Reply, bool]:
+    async def _ask_once(self, request: bytes, limits: Limits, referee: _Referee | None) -> tuple[Reply, bool]:
         """Return the reply of a referee (None: a new one), and whether a failure is the program's for sure."""
         is_new, is_kept = referee is None, False
         referee = referee or await self._begin()
         try:
-            reply = await referee.ask(request)
+            reply = await referee.ask(request, limits)
             if isinstance(reply, ProcessEnd):
                 code = os.waitstatus_to_exitcode(reply.status)
                 if code == -signal.SIGXCPU:
-                    return _costly(f"took more than {self._limits.score_s:g} s of CPU time"), True
+                    return _costly(f"took more than {limits.score_s:g} s of CPU time"), True
                 how = f"by {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"with status {code}"
                 return _costly(f"ended the process that does it, twice ({how})"), False
             is_kept = not _is_costly(reply)
@@ -134,7 +137,7 @@ class RefereePool:
             return await self._begin_once()
 
     async def _begin_once(self) -> _Referee:
-        referee = _Referee(await self._server.connection(), self._clock, self._limits)
+        referee = _Referee(await self._server.connection(), self._clock)
         self._lives.add(referee.life)
         referee.life.add_done_callback(self._lives.discard)
         try:
@@ -151,11 +154,10 @@ class _Referee(asyncio.Protocol):
     `life` ends with the process and says how that ended; cancelling it kills the process.
     """
 
-    def __init__(self, server: ZygoteConnection, clock: Heartbeat, limits: Limits) -> None:
+    def __init__(self, server: ZygoteConnection, clock: Heartbeat) -> None:
         with open_socket_pair() as pair:  # which closes only sockets that are not detached
             self._socket, child_socket = (socket.socket(fileno=each.detach()) for each in pair)
         self._clock = clock
-        self._limits = limits
         self._transport: asyncio.Transport | None = None
         self._data = bytearray()
         self._answer: asyncio.Future[bytes] | None = None
@@ -174,11 +176,11 @@ class _Referee(asyncio.Protocol):
         except ConnectionError:
             raise ZygoteDied(f"the process that scores does not start: {await self.life}") from None
 
-    async def ask(self, request: bytes) -> Reply | ProcessEnd:
+    async def ask(self, request: bytes, limits: Limits) -> Reply | ProcessEnd:
         """Return the reply, which is a failure if its time by the clock is over, or how the process ended before."""
         answer = self._answer_to(request)
-        if not await self._in_time(answer):
-            return _costly(f"is not done after {self._limits.score_wall_s:g} s by the clock")
+        if not await self._in_time(answer, limits.score_wall_s):
+            return _costly(f"is not done after {limits.score_wall_s:g} s by the clock")
         if answer.exception() is None:
             return read_reply(answer.result())
         try:
@@ -196,10 +198,10 @@ class _Referee(asyncio.Protocol):
         else:
             self._transport.abort()  # which closes it in the loop's own time
 
-    async def _in_time(self, answer: asyncio.Future[bytes]) -> bool:
+    async def _in_time(self, answer: asyncio.Future[bytes], limit_s: float) -> bool:
         """Wait until the answer is there or the process has ended; False if its time by the clock is over before."""
         # Time without a core does not count, up to nine times the limit.
-        began, granted_s, limit_s = self._clock(), 0.0, self._limits.score_wall_s
+        began, granted_s = self._clock(), 0.0
         wait_s = limit_s
         while wait_s > 0:
             with suppress(TimeoutError):
@@ -296,17 +298,20 @@ class SandboxJudge:
         """The sandbox's level, one of `isolation.LEVELS`; raises SandboxError if the judge was not entered."""
         return self.sandbox.isolation
 
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
+    async def evaluate(
+        self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
+    ) -> Verdict | Failure:
         """Return a program's scores and trajectories, or its failure; `postponed` is called before each retry alone.
 
+        On a block of further instances there are no trajectories.
         It fails as `invalid-solution` if the task's code raises while it scores: the same code scored the template's
         solutions. Raises SandboxError if the sandbox fails or the last try leaves an end in doubt, TaskError if the
         sandbox has another number of instances than the referee.
         """
-        sent = await self.sandbox.send(source, postponed)
+        sent = await self.sandbox.send(source, postponed, block)
         if isinstance(sent, Failure):
             return sent
-        told, trajectories = await self._asked(sent, VERDICT)
+        told, trajectories = await self._asked(sent, VERDICT, block)
         if isinstance(told, Failure):
             return replace(told, cpu_s=sent.cpu_s)
         # as they came: the journal keeps these bytes, and only a method that compares decodes them, in its own thread
@@ -326,10 +331,13 @@ class SandboxJudge:
             return replace(told, cpu_s=sent.cpu_s)
         return Improved(sent.cpu_s, tuple(told["scores"]), tuple(told["improved"]), told["improving_s"])
 
-    async def _asked(self, sent: Sent, kind: bytes) -> Reply:
-        if sent.instances != self._referees.instances:
+    async def _asked(self, sent: Sent, kind: bytes, block: Block | None = None) -> Reply:
+        if sent.instances != (self._referees.instances if block is None else block.size):
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
-        reply = await self._referees.ask(kind, sent.data)
+        if block is None:
+            reply = await self._referees.ask(kind, sent.data)
+        else:
+            reply = await self._referees.ask(encode_block(block), sent.data, block.share)
         if not isinstance(reply[0], Failure) and "task_error" in reply[0]:
             raise TaskError(reply[0]["task_error"])
         return reply

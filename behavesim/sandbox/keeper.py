@@ -24,7 +24,7 @@ from typing import NoReturn
 from behavesim.base.clock import Clock
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.sandbox import isolation, layers, processes
-from behavesim.sandbox.forking import OWN_SHARE, ForkServer, fix_seeds, prepare_for_forks
+from behavesim.sandbox.forking import OWN_SHARE, ForkServer, Perform, fix_seeds, prepare_for_forks
 from behavesim.sandbox.layers import TreeConfinement
 from behavesim.sandbox.limits import NEAR, Limits
 from behavesim.sandbox.messages import (
@@ -49,8 +49,8 @@ class Nursery(ForkServer):
     Besides what a zygote sends the daemon, it sends the keeper {"job": …} with a pidfd of each child.
     """
 
-    def _fork(self, job: int, fds: list[int]) -> None:
-        super()._fork(job, fds)
+    def _fork(self, job: int, fds: list[int], perform: Perform, limits: Limits) -> None:
+        super()._fork(job, fds, perform, limits)
         handle = os.pidfd_open(self._children[job].pid)
         socket.send_fds(self._control, [line({"job": job})], [handle])
         os.close(handle)
@@ -215,7 +215,7 @@ class Keeper:
         data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
         if len(data) < REQUEST.size:
             return False
-        request, job = REQUEST.unpack(data)
+        request, job, *_ = REQUEST.unpack(data)
         if request == FORK:
             try:
                 socket.send_fds(self._link, [data], fds, socket.MSG_DONTWAIT)

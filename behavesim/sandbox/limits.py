@@ -50,10 +50,12 @@ class Limits:
         from behavesim.task import instances_of
 
         share = starts * max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
+        return replace(self.times(share), first_call_s=float(task.first_call_s))
+
+    def times(self, share: float) -> Limits:
+        """Return the limits on `share` times as many instances: time and output grow in proportion."""
         output_mb = math.ceil(self.output_mb * share)
-        return replace(
-            self, timeout_s=self.timeout_s * share, output_mb=output_mb, first_call_s=float(task.first_call_s)
-        )
+        return replace(self, timeout_s=self.timeout_s * share, output_mb=output_mb)
 
     def limit_s(self, first_s: float) -> float:
         """Return the limit on a program's CPU time (s) if its first call took `first_s`: `timeout_s` plus `free_s`."""

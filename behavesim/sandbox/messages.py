@@ -91,8 +91,10 @@ def decode_pair(body: bytes | bytearray) -> tuple[bytes, memoryview]:
     return bytes(body[:at]), memoryview(body)[at + 1 :]
 
 
-# A request: FORK or KILL, and the daemon's number for the candidate's process.
-REQUEST = struct.Struct("<cQ")
+# A request: FORK or KILL, the daemon's number for the candidate's process, and the `Block` that a fork is for.
+REQUEST = struct.Struct("<cQQQd")
+# In place of a block, the instances of the split.
+NO_BLOCK = (0, 0, 1.0)
 FORK, KILL = b"f", b"k"
 # Most sockets that come with a request.
 MOST_SOCKETS = 32
@@ -159,6 +161,7 @@ class TaskAssignment(Assignment):
     preloaded: Sequence[str]  # modules to import
     entry_point: str = ""  # the name of the program's function
     starts: int = 1  # each instance is begun at most so many times (`begin_instances`)
+    further: int = 0  # search instances beyond the split's, for races (`further_instances`)
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ class RefereeAssignment(Assignment):
     task: str  # the text of a TaskReference
     split: Split
     starts: int = 1  # each instance is begun at most so many times
+    further: int = 0  # search instances beyond the split's, for races
 
     @property
     def wall_kill_s(self) -> float:

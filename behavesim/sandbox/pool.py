@@ -36,7 +36,7 @@ from behavesim.sandbox.messages import (
 from behavesim.sandbox.program import failed_again
 from behavesim.state.protocols import Postponed, unnoticed
 from behavesim.task import Split, TaskReference
-from behavesim.task.verdict import Failure, Sent, Solved
+from behavesim.task.verdict import Block, Failure, Sent, Solved
 
 # The message of the SandboxError for a pool that was not entered.
 NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
@@ -50,8 +50,8 @@ class Runner(Protocol):
         """What is known since entering; raises SandboxError before."""
         ...
 
-    async def run(self, source: str, alone: bool = False) -> RawResult:
-        """Run a program on every instance.
+    async def run(self, source: str, alone: bool = False, block: Block | None = None) -> RawResult:
+        """Run a program on every instance of the split, or of a block.
 
         Waits until a place is free on the machine where it runs, or with `alone` until no other program runs there.
         Cancelling kills the program. Raises SandboxError if the sandbox fails, TaskError if an evaluator can no longer
@@ -141,26 +141,26 @@ class ZygoteRunner:
             raise SandboxError(NOT_ENTERED)
         return self._ready
 
-    async def run(self, source: str, alone: bool = False) -> RawResult:
+    async def run(self, source: str, alone: bool = False, block: Block | None = None) -> RawResult:
         """Run a program as the zygote's assignment says; see `Runner.run`."""
         async with self._places.held(alone):
             others = MachineLoad() if alone else None
             try:
-                ran = await self._run(source)
+                ran = await self._run(source, block)
             except ZygoteDied:  # the program is not at fault: it runs once more, in the next zygote
-                ran = await self._run(source)
+                ran = await self._run(source, block)
             return ran.beside_others() if others and others.were_busy(ran.cpu_s) else ran
 
-    async def _run(self, source: str) -> RawResult:
+    async def _run(self, source: str, block: Block | None) -> RawResult:
         """Run a program in the zygote for it; raises ZygoteDied if that dies."""
         if self.ready.apart:
-            return await self._run_apart(source)
-        return await (await self._zygote_for(source).connection()).run(source)
+            return await self._run_apart(source, block)
+        return await (await self._zygote_for(source).connection()).run(source, block=block)
 
     def _zygote_for(self, source: str, has_task: bool = True) -> ZygoteSupervisor:
         return self._zygotes[has_task, bool(self._scientific) and "scipy" in source]
 
-    async def _run_apart(self, source: str) -> RawResult:
+    async def _run_apart(self, source: str, block: Block | None) -> RawResult:
         """Run a program that sees no instance: one process solves the instances and calls others with the program."""
         solving = await self._zygotes[True, False].connection()
         answering = await self._zygote_for(source, has_task=False).connection()
@@ -168,11 +168,11 @@ class ZygoteRunner:
             links = [sockets.enter_context(open_socket_pair()) for _ in range(self.ready.apart)]
             first, *fresh = [child_socket for _, child_socket in links]
             programs = [
-                asyncio.create_task(answering.fork_answerer(first)),
-                *(asyncio.create_task(answering.fork_when_asked(each)) for each in fresh),
+                asyncio.create_task(answering.fork_answerer(first, block)),
+                *(asyncio.create_task(answering.fork_when_asked(each, block)) for each in fresh),
             ]
             try:
-                solved = await solving.run(source, [program_socket for program_socket, _ in links])
+                solved = await solving.run(source, [program_socket for program_socket, _ in links], block)
                 for program_socket, _ in links:
                     program_socket.close()  # ends the program if it waits for the next call
                 ends = await asyncio.gather(*programs)
@@ -250,23 +250,28 @@ _ADVICE = {
 
 
 async def run_until_certain(
-    runner: Runner, limits: Limits, source: str, postponed: Postponed, may_signal: bool = False
+    runner: Runner,
+    limits: Limits,
+    source: str,
+    postponed: Postponed,
+    may_signal: bool = False,
+    block: Block | None = None,
 ) -> RawResult:
-    """Return the result of a program, once the machine had no part in how it ended.
+    """Return the result of a program, once the machine had no part in how it ended; `limits` are those of the block.
 
     A program that ended by the clock, for lack of the machine's memory, or just above its limit on CPU time runs again
     alone; `postponed` is called before. `may_signal` is whether programs may kill their own processes. Raises
     SandboxError if the last try leaves it in doubt or the sandbox fails, TaskError if an evaluator can no longer be
     loaded.
     """
-    ran = await runner.run(source)
+    ran = await runner.run(source, block=block)
     reason, words = fault_of_machine(ran, limits, False, may_signal)
     for pause_s in PAUSES_S:
         if not reason:
             return ran
         postponed(reason, words)
         await asyncio.sleep(pause_s)
-        ran = await runner.run(source, alone=True)
+        ran = await runner.run(source, alone=True, block=block)
         reason, words = fault_of_machine(ran, limits, True, may_signal)
     if not reason:
         return ran
@@ -328,17 +333,23 @@ class ProgramPool:
         """What keeps the isolation from "strong+", a line each; raises SandboxError if the pool was not entered."""
         return self.runner.ready.notes
 
-    async def send(self, source: str, postponed: Postponed = unnoticed, /) -> Sent | Failure:
+    async def send(
+        self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
+    ) -> Sent | Failure:
         """Run one program, and return the bytes that its process sent, or its failure.
 
+        It runs on the instances of the split, or on those of a block, for which limits grow in proportion.
         Waits until a worker is free; cancelling kills the program. `postponed` is called before each retry alone.
         Raises SandboxError if the sandbox fails, was not entered, or the last try leaves it in doubt; TaskError if an
         evaluator can no longer be loaded.
         """
         # below `strong` a program can send signals, and so kill its own process
         may_signal = self._is_tree or LEVELS.index(self.isolation) < LEVELS.index("strong")
-        ran = await run_until_certain(self.runner, self._limits, source, postponed, may_signal)
-        return read_sent(ran, self._limits, self.runner.ready.instances)
+        limits, instances = self._limits, self.runner.ready.instances
+        if block is not None:
+            limits, instances = limits.times(block.share), block.size
+        ran = await run_until_certain(self.runner, limits, source, postponed, may_signal, block)
+        return read_sent(ran, limits, instances)
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program as `send` does, and return its solutions, read in this process, or its failure."""
@@ -439,8 +450,9 @@ class Pool(ProgramPool):
 
     Each program's process is forked from a zygote, which has imported the modules `preloaded`; another has imported
     `scientific`, too, for programs that mention scipy. Each instance is begun at most `starts` times
-    (`begin_instances`). Time limits on zygotes go by `clock`, a new one if None. Zygotes are started through the
-    command `wall`, unless that is empty. Tests give fewer `layers`.
+    (`begin_instances`). Programs may also run on blocks of so many `further` instances of the search. Time limits on
+    zygotes go by `clock`, a new one if None. Zygotes are started through the command `wall`, unless that is empty.
+    Tests give fewer `layers`.
 
     Making one raises TaskError if `task` is not installed. Entering raises UsageError if the isolation is below
     `strong`, unless `allow_weak_isolation`, and SandboxError if the sandbox does not start.
@@ -459,10 +471,11 @@ class Pool(ProgramPool):
         clock: Heartbeat | None = None,
         starts: int = 1,
         wall: str = "",
+        further: int = 0,
     ) -> None:
         limits = limits or Limits()
         given = (task.place(), split, preloaded)
-        assignment = TaskAssignment(*given, starts=starts, layers=layers, limits=limits, wall=wall)
+        assignment = TaskAssignment(*given, starts=starts, further=further, layers=layers, limits=limits, wall=wall)
         super().__init__(ZygoteRunner(assignment, workers, allow_weak_isolation, clock, scientific), limits)
 
 

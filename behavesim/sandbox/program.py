@@ -351,7 +351,17 @@ class Work:
     solve: Solve
     entry_point: str  # the name of the program's function
     instances: tuple[Any, ...]
-    output_limit: int  # most bytes of all arrays
+    output_limit: int  # most bytes of all arrays on all instances
+    further: tuple[Any, ...] = ()  # instances of races, numbered on from `instances`
+    first: int = 0  # the number of the first of `instances`
+
+    def on(self, first: int, count: int) -> Work:
+        """Return the work on `count` further instances from number `first` on."""
+        begun = len(self.instances)
+        instances = self.further[first - begun : first - begun + count]
+        return replace(
+            self, instances=instances, first=first, output_limit=math.ceil(self.output_limit * count / begun)
+        )
 
 
 # Most CPU time (s) that a zygote spends on running the template once, so that children compile and load less.
@@ -368,9 +378,12 @@ def rehearse(template: str, work: Work, limit_s: float) -> None:
         run_program(template, replace(work, instances=deepcopy(work.instances[:1])), Progress())
 
 
-def perform(work: Work, source: str, progress: Progress, fd: int, *links: int) -> None:
-    """Run a program as `run_program` does; write the frame to the socket `fd`. OSError if its other end is closed."""
-    send(fd, run_program(source, work, progress, links))
+def perform(work: Work, source: str, progress: Progress, fd: int, *links: int, first: int = 0, count: int = 0) -> None:
+    """Run a program as `run_program` does; write the frame to the socket `fd`. OSError if its other end is closed.
+
+    With a `count`, it runs on so many further instances from number `first` on, in place of those of the split.
+    """
+    send(fd, run_program(source, work.on(first, count) if count else work, progress, links))
 
 
 def run_program(source: str, work: Work, progress: Progress, links: Sequence[int] = ()) -> bytes:
@@ -386,7 +399,7 @@ def run_program(source: str, work: Work, progress: Progress, links: Sequence[int
         drawn = DrawnCalls(len(work.instances)) if links[1:] else None
         solutions = []
         for number, each in enumerate(work.instances):
-            progress.begin(number + 1)
+            progress.begin(work.first + number + 1)
             solutions.append(_solution(drawn.recorded(counted, number) if drawn else counted, each, work))
         if drawn and remote:
             remote.end()

@@ -7,6 +7,7 @@ can be killed and replaced in a few milliseconds. The search's side is in `judge
 A request and its reply are a line and bytes (`messages.encode_pair`):
 
     VERDICT, frame  → verdict or failure as JSON, trajectories
+    BLOCK first count share, frame → the same on further instances, without trajectories
     IMPROVE, frame  → scores before and after `Task.improve`, or failure, as JSON
 """
 
@@ -41,10 +42,11 @@ from behavesim.task import (
     TaskReference,
     begin_instances,
     call_task,
+    further_instances,
     number_from,
 )
 from behavesim.task.score import Metrics, Score, join_feedback, limit_metrics, mean_metrics
-from behavesim.task.verdict import Failure, Solved, Verdict
+from behavesim.task.verdict import Block, Failure, Solved, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, pack, trajectories_of
 
 # Most states of one trajectory; a program with more is rejected.
@@ -59,16 +61,28 @@ MOST_NUMBERS = 1 << 20
 LARGEST_COORDINATE = 1e100
 # The reason of a failure if scoring a program's solutions takes too much time or memory, or ends the referee.
 COSTLY = "costly-score"
-VERDICT, IMPROVE = b"verdict", b"improve"
+VERDICT, IMPROVE, BLOCK = b"verdict", b"improve", b"block"
 """The kinds of requests."""
+
+
+def encode_block(block: Block) -> bytes:
+    """Return the kind of a request for a verdict on a block of further instances."""
+    return b"%s %d %d %r" % (BLOCK, *block)
+
+
+def decode_block(kind: bytes) -> Block | None:
+    """Return the block that a kind of request names; None if it is for the instances of the split."""
+    name, *words = kind.split()
+    return Block(int(words[0]), int(words[1]), float(words[2])) if name == BLOCK else None
 
 
 class Scorer:
     """Answers requests on the instances of one split; it has the task and no process of its own."""
 
-    def __init__(self, task: Task, split: Split, limits: Limits, starts: int = 1) -> None:
+    def __init__(self, task: Task, split: Split, limits: Limits, starts: int = 1, further: int = 0) -> None:
         self.task = task
         self._instances = begin_instances(task, split, starts)
+        self._further = further_instances(task, further) if further else []
         self._limits = limits
 
     @property
@@ -79,19 +93,26 @@ class Scorer:
     def answer(self, kind: bytes, frame: bytes | memoryview) -> bytes:
         """Return the message that replies to a request; what the task's code raises is a failure in the reply."""
         try:
-            return encode_pair(self._improve(frame), b"") if kind == IMPROVE else self._verdict(frame)
+            return (
+                encode_pair(self._improve(frame), b"") if kind == IMPROVE else self._verdict(frame, decode_block(kind))
+            )
         except MemoryError:  # in the code around the task's own
             return encode_pair(_encoded(_too_much_memory(self.task)), b"")
 
-    def _verdict(self, frame: bytes | memoryview) -> bytes:
-        solved = self._read(frame)
-        verdict = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
+    def _verdict(self, frame: bytes | memoryview, block: Block | None) -> bytes:
+        instances = self._instances
+        if block is not None:
+            at = block.first - len(instances)
+            instances = self._further[at : at + block.size]
+        solved = self._read(frame, len(instances))
+        is_compared = block is None
+        verdict = solved if isinstance(solved, Failure) else verdict_on(self.task, instances, solved, is_compared)
         if isinstance(verdict, Failure):
             return encode_pair(_encoded(verdict), b"")
         return encode_pair(_encoded(verdict), pack(verdict.trajectories))
 
     def _improve(self, frame: bytes | memoryview) -> bytes:
-        solved = self._read(frame)
+        solved = self._read(frame, len(self._instances))
         plain = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
         if isinstance(plain, Failure) or isinstance(solved, Failure):
             return _encoded(plain)
@@ -113,17 +134,18 @@ class Scorer:
             return json.dumps({"task_error": said}).encode()
         return json.dumps({"scores": plain.scores, "improved": improved.scores, "improving_s": improving_s}).encode()
 
-    def _read(self, frame: bytes | memoryview) -> Solved | Failure:
+    def _read(self, frame: bytes | memoryview, instances: int) -> Solved | Failure:
         try:
-            held = decode(frame, len(self._instances))
+            held = decode(frame, instances)
         except FrameError as error:
             return Failure("output", str(error))
         return held if isinstance(held, Failure) else Solved(held, 0.0)
 
 
-def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict | Failure:
+def verdict_on(task: Task, instances: Sequence[Any], solved: Solved, is_compared: bool = True) -> Verdict | Failure:
     """Return the verdict on a program's solutions, one for each of the instances, or the failure found in them.
 
+    It has trajectories if `is_compared`.
     It is `non-finite` if a score is no finite number, `costly-score` if memory does not suffice. It is
     `invalid-solution` if the task refuses a solution, its code raises anything else or returns no score (the message
     names the method), or if a trajectory cannot be compared.
@@ -135,7 +157,7 @@ def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict 
         mean = number_from(task, "mean_score", call_task(task, "mean_score", task.mean_score, scores))
         if not all(math.isfinite(score) for score in (*scores, mean)):
             return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
-        found = [call_task(task, "trajectory", task.trajectory, *pair) for pair in pairs]
+        found = [call_task(task, "trajectory", task.trajectory, *pair) for pair in pairs if is_compared]
         trajectories, extras = check_trajectories(task, found), _extras(task, found_scores)
         return Verdict(mean, scores, trajectories, solved.cpu_s, *extras, solved.counted_s)
     except (InvalidSolution, TaskError) as error:
@@ -228,8 +250,8 @@ def _limit(kind: int, bound: int) -> None:
     resource.setrlimit(kind, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
 
 
-def judge_in_turn(scorer: Scorer, score_s: float, source: str, progress: Progress, fd: int) -> None:
-    """Answer the requests that come through the socket `fd` until it closes, each in `score_s` s of CPU time."""
+def judge_in_turn(scorer: Scorer, limits: Limits, source: str, progress: Progress, fd: int) -> None:
+    """Answer the requests that come through the socket `fd` until it closes, each within `limits.score_s` (CPU)."""
     own = str(os.getpid()).encode()
     messages.send(fd, messages.SIZE.pack(len(own)) + own)
     while True:
@@ -238,7 +260,9 @@ def judge_in_turn(scorer: Scorer, score_s: float, source: str, progress: Progres
         except ConnectionError:
             return
         # beyond it the kernel ends this process by SIGXCPU, and the search starts another
-        _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + score_s))
+        block = decode_block(kind)
+        may_s = limits.score_s if block is None else limits.times(block.share).score_s
+        _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + may_s))
         messages.send(fd, scorer.answer(kind, frame))
 
 
@@ -249,7 +273,7 @@ def main(assignment: RefereeAssignment, control: socket.socket) -> None:
     limits = assignment.limits
     try:
         task = TaskReference(assignment.task).load()
-        scorer = Scorer(task, assignment.split, limits, assignment.starts)
+        scorer = Scorer(task, assignment.split, limits, assignment.starts, assignment.further)
         if processes.threads() > 1:
             raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
     except Exception as error:
@@ -257,7 +281,7 @@ def main(assignment: RefereeAssignment, control: socket.socket) -> None:
         raise
     prepare_for_forks()
     control.sendall(line(Ready("", (), scorer.instances)))
-    perform = partial(judge_in_turn, scorer, limits.score_s)
+    perform = partial(judge_in_turn, scorer, limits)
     # `own_pids` is not None: or the server would kill children of its own that the task has started
     confined = _Open(limits, os.getpid(), address_space=0, tasks=0, own_pids=0, control=control)
     ForkServer(control, perform, Limits(math.inf), confined).serve()

@@ -27,10 +27,10 @@ from pathlib import Path
 from behavesim.base.errors import SandboxError
 from behavesim.base.text import parse
 from behavesim.sandbox import isolation, kernel, layers, processes, program
-from behavesim.sandbox.forking import ForkServer, Perform, fix_seeds, prepare_for_forks
+from behavesim.sandbox.forking import ForkServer, Perform, Progress, fix_seeds, prepare_for_forks
 from behavesim.sandbox.messages import Ready, TaskAssignment, line, send_errors
 from behavesim.sandbox.program import Solve
-from behavesim.task import Task, begin_instances, task_from
+from behavesim.task import Task, begin_instances, further_instances, task_from
 
 
 def main(assignment: TaskAssignment, control: socket.socket) -> None:
@@ -47,7 +47,10 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
         perform, ready = _load(assignment) if assignment.task else _without_task(assignment)
         hidden = tuple(map(Path, ready.hidden))
         with isolation.attempts_to_reach_outside() as attempts:
-            confined = layers.prepare(assignment.layers, assignment.limits, hidden)
+            # the kernel's own limit on CPU time is the same for all children, and for the largest block; the tighter
+            # ones are enforced by the server
+            most = assignment.limits.times(max(1, assignment.further))
+            confined = layers.prepare(assignment.layers, most, hidden)
             level, confinement = isolation.find(confined, isolation.OF_FUNCTIONS, attempts, assignment.outside)
     fix_seeds()
     prepare_for_forks()
@@ -56,7 +59,9 @@ def main(assignment: TaskAssignment, control: socket.socket) -> None:
 
 
 def _without_task(assignment: TaskAssignment) -> tuple[Perform, Ready]:
-    answer = partial(program.serve_calls, assignment.entry_point, assignment.limits.output)
+    def answer(source: str, progress: Progress, fd: int, first: int = 0, count: int = 0) -> None:
+        program.serve_calls(assignment.entry_point, assignment.limits.output, source, progress, fd)
+
     return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
 
 
@@ -67,8 +72,9 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     name, template, entry_point = task.name, task.template, task.entry_point
     runs_apart, stateless = task.runs_apart, task.stateless
     instances = tuple(begin_instances(task, assignment.split, assignment.starts))
+    further = tuple(further_instances(task, assignment.further)) if assignment.further else ()
     solve, files = strip_task(task)
-    work = program.Work(solve, entry_point, instances, assignment.limits.output)
+    work = program.Work(solve, entry_point, instances, assignment.limits.output, further)
     fresh = program.fresh_processes(len(instances)) if stateless else 0
     kernel.fill_holes()  # before the rehearsal: numpy keeps small blocks of it, which each child writes to
     program.rehearse(template, work, assignment.limits.limit_s(math.inf))

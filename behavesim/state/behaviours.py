@@ -18,6 +18,8 @@ from behavesim.state.events import (
     Event,
     GroupName,
     NotAdded,
+    Raced,
+    RaceEnded,
     Regrouped,
 )
 from behavesim.state.members import OpenCandidate
@@ -140,6 +142,10 @@ class Behaviours:
         match event:
             case Evaluated(candidate) if candidate != TEMPLATE:
                 self._evaluated[candidate] = event
+            case RaceEnded(candidate, score):
+                self._evaluated[candidate] = replace(self._evaluated[candidate], score=score)
+            case Raced(candidate, reason=reason) if reason:
+                del self._evaluated[candidate]
             case Added(candidate) | NotAdded(candidate) if candidate in self._evaluated:
                 self._waiting.append(self._evaluated.pop(candidate))
 

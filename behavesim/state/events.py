@@ -329,6 +329,45 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class GoneOn:
+    """A candidate that may be the best is to be judged on `count` further instances, from number `first` on."""
+
+    candidate: CandidateId
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Raced:
+    """The scores of a candidate, or of the template, on further instances from number `first` on.
+
+    If it failed there, there are none, and `reason` and `message` are as of Rejected: the candidate is rejected.
+    `cpu_s` is CPU seconds; 0 if an earlier candidate with the same text was judged on them.
+    """
+
+    candidate: CandidateId
+    first: int
+    scores: tuple[float, ...]
+    cpu_s: float = 0.0
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class RaceEnded:
+    """A feasible candidate goes on no further: `score` counts from here on, in place of the mean in Evaluated.
+
+    It is estimated from its scores on `instances` instances, and can be compared with programs that saw more or fewer;
+    see `state/race.py`. The standard error is that of the difference to the template; None if unknown.
+    """
+
+    candidate: CandidateId
+    score: float
+    standard_error: float | None
+    instances: int
+
+
+@dataclass(frozen=True)
 class Added:
     """The candidate was registered and its program joined the archive in `group`; the `evicted` left that group.
 
@@ -377,7 +416,7 @@ class NoteReceived:
 
 
 # Events that follow from the state alone; other events come from models, the sandbox, the clock or people.
-Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded
+Decision = Regrouped | Asked | NoteAsked | GoneOn | RaceEnded | Compared | Added | NotAdded
 
 # The classes of Decision, for `isinstance`.
 DECISIONS = get_args(Decision)
@@ -389,7 +428,7 @@ RunEvent = (
 )  # fmt: skip
 
 # Any event of a run.
-Event = Decision | Responded | NoteReceived | PutOff | Evaluated | Rejected | RunEvent
+Event = Decision | Responded | NoteReceived | PutOff | Evaluated | Rejected | Raced | RunEvent
 
 # Classes of events before which the run may have rested: the time since the event before them is not active time.
 AFTER_A_PAUSE = (

@@ -11,8 +11,10 @@ from behavesim.state.events import (
     CandidateId,
     Compared,
     Evaluated,
+    GoneOn,
     GroupName,
     NoteAsked,
+    RaceEnded,
     Rejected,
     Reply,
     Responded,
@@ -49,6 +51,15 @@ class Member:
     """What the task or the evaluator measured besides the score, by name; empty if nothing."""
     feedback: str = field(default="", repr=False)
     """What the task or the evaluator said about the program in words; empty if nothing."""
+    raced: tuple[float, ...] = field(default=(), repr=False)
+    """The scores on further instances, by number; empty without a race, or if it did not go on."""
+    race_ended: RaceEnded | None = field(default=None, repr=False)
+    """The event that gave it its score; None without a race, and for the template."""
+
+    @property
+    def all_scores(self) -> tuple[float, ...]:
+        """The score on each instance that it was judged on."""
+        return self.scores + self.raced
 
     @property
     def merit(self) -> tuple[float, int]:
@@ -76,6 +87,8 @@ class Member:
             similarity={} if compared is None else compared.to_members,
             metrics=evaluated.metrics,
             feedback=evaluated.feedback,
+            raced=() if opened is None else opened.raced,
+            race_ended=None if opened is None else opened.race_ended,
         )
 
     @property
@@ -101,6 +114,12 @@ class OpenCandidate:
     """The text of the program to which edits in a reply apply: `first_parent_source` of its first prompt."""
     baseline_utility: float | None = None
     """The utility of the best program that its first prompt showed; None if unknown."""
+    gone_on: GoneOn | None = None
+    """The event that it is to be judged on further instances, until the result arrives; None at all other times."""
+    raced: tuple[float, ...] = ()
+    """Its scores on further instances, by number."""
+    race_ended: RaceEnded | None = None
+    """The event that ended its race; None before, and without a race."""
 
     @property
     def id(self) -> CandidateId:
@@ -111,6 +130,11 @@ class OpenCandidate:
     def latest(self) -> Asked | Responded:
         """The reply to its last question, as an event; that question if it has no reply yet."""
         return self.asked if self.reply is None else Responded(self.id, self.reply)
+
+    @property
+    def all_scores(self) -> tuple[float, ...]:
+        """The score on each instance that it was judged on; empty if it is not feasible."""
+        return self.outcome.scores + self.raced if isinstance(self.outcome, Evaluated) else ()
 
     @property
     def is_feasible(self) -> bool:

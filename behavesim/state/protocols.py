@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, Self
 
 from behavesim.state.events import CandidateId, Evaluated, Event, Prompt, Rejected, Reply
-from behavesim.task.verdict import Failure, Sent, Verdict
+from behavesim.task.verdict import Block, Failure, Sent, Verdict
 
 
 class Responder(Protocol):
@@ -37,9 +37,12 @@ class Sandbox(Protocol):
         """The isolation level that the self-test found: strong+, strong, partial or process, strongest first."""
         ...
 
-    async def send(self, source: str, postponed: Postponed = unnoticed, /) -> Sent | Failure:
-        """Run the program `source` on every instance that the sandbox was made for. Return what it sent, or a Failure.
+    async def send(
+        self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
+    ) -> Sent | Failure:
+        """Run the program `source` on every instance that the sandbox was made for, or on those of a block.
 
+        Return what it sent, or a Failure.
         While the machine may be at fault for how it ended, `postponed` is called, and the program is run again, alone.
         Raises SandboxError only if the sandbox itself fails, or the machine stays in doubt.
         """
@@ -53,9 +56,12 @@ class Sandbox(Protocol):
 class Judge(Protocol):
     """Evaluates programs: `SandboxJudge` by a task's trusted code, `EvaluatorJudge` by an evaluator."""
 
-    async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Verdict | Failure:
+    async def evaluate(
+        self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
+    ) -> Verdict | Failure:
         """Return the verdict on the program `source`, or a Failure if it cannot be run or scored.
 
+        It runs on the instances of the split, or on the further ones of a block: then the verdict has no trajectories.
         `postponed` is called each time that the program is put off, since the machine may be at fault. Raises
         SandboxError if the sandbox itself fails, TaskError if the fault is the task's.
         """

@@ -144,7 +144,7 @@ def _meant(key: str, values: Mapping[str, Any]) -> str:
 
 
 # Keys of a provenance whose values must stay the same within a run, because scores or decisions depend on them.
-DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
+DECISIVE = ("task", "instances", "further instances", "template", "method", "proposer", "prompts")
 
 # Most characters of an objective's unit; a longer one in a journal is cut, since a line has it and two scores.
 LONGEST_UNIT = 40

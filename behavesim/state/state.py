@@ -22,6 +22,7 @@ from behavesim.state.events import (
     Compared,
     Evaluated,
     Event,
+    GoneOn,
     GroupName,
     Injected,
     NotAdded,
@@ -29,6 +30,8 @@ from behavesim.state.events import (
     NoteReceived,
     PortfolioChosen,
     PutOff,
+    Raced,
+    RaceEnded,
     Recommended,
     Regrouped,
     Rejected,
@@ -169,7 +172,14 @@ class RunState:
         self.tally.take_repair(before.outcome)
         idea = before.idea or before.outcome.thought
         self.open[event.candidate] = replace(
-            before, asked=event, reply=None, outcome=None, compared=None, repairs=before.repairs + 1, idea=idea
+            before,
+            asked=event,
+            reply=None,
+            outcome=None,
+            compared=None,
+            repairs=before.repairs + 1,
+            idea=idea,
+            raced=(),
         )
 
     def _apply_responded(self, event: Responded) -> None:
@@ -187,9 +197,42 @@ class RunState:
         self.tally.take_outcome(event)
 
     def _apply_put_off(self, event: PutOff) -> None:
-        if (opened := self._opened(event.candidate)).reply is None or opened.outcome is not None:
+        opened = self._opened(event.candidate)
+        is_evaluated = opened.reply is None or (opened.outcome is not None and opened.gone_on is None)
+        if is_evaluated:
             raise JournalError(f"candidate {event.candidate} is put off while it has nothing to be evaluated")
         self.tally.put_off[event.reason] += 1
+
+    def _apply_gone_on(self, event: GoneOn) -> None:
+        opened = self._opened(event.candidate)
+        if not opened.is_feasible or opened.gone_on is not None or event.first != len(opened.all_scores):
+            raise JournalError(f"candidate {event.candidate} goes on where it cannot")
+        opened.gone_on = event
+
+    def _apply_raced(self, event: Raced) -> None:
+        self.tally.cpu_s += event.cpu_s
+        if event.candidate == TEMPLATE:
+            if self.template is None or event.first != len(self.template.scores):
+                raise JournalError("the template is raced before it is evaluated, or on other instances")
+            self.template = self.members[TEMPLATE] = replace(self.template, raced=event.scores)
+            return
+        opened = self._opened(event.candidate)
+        expected = opened.gone_on
+        if expected is None or event.first != expected.first or len(event.scores) not in (0, expected.count):
+            raise JournalError(f"candidate {event.candidate} is judged on instances to which it did not go on")
+        opened.gone_on = None
+        if event.reason:
+            assert isinstance(opened.outcome, Evaluated), "only what is feasible goes on"
+            opened.outcome, opened.raced = rejected_in_race(opened.outcome, event), ()
+            self.tally.take_failure_in_race(event.reason)
+        else:
+            opened.raced += event.scores
+
+    def _apply_race_ended(self, event: RaceEnded) -> None:
+        opened = self._opened(event.candidate)
+        if not isinstance(opened.outcome, Evaluated) or opened.gone_on is not None:
+            raise JournalError(f"candidate {event.candidate} gets a score before its race is over")
+        opened.outcome, opened.race_ended = replace(opened.outcome, score=event.score), event
 
     def _apply_compared(self, event: Compared) -> None:
         self._opened(event.candidate).compared = event
@@ -395,6 +438,12 @@ class RunState:
         return Member.of(candidate.outcome, self.objective.utility(candidate.outcome.score), candidate)
 
 
+def rejected_in_race(outcome: Evaluated, event: Raced) -> Rejected:
+    """Return the outcome of a feasible candidate that failed on further instances."""
+    program = {name: getattr(outcome, name) for name in ("source", "thought", "program_hash", "copy_of", "cpu_s")}
+    return Rejected(event.candidate, "evaluation", event.reason, event.message, **program)
+
+
 def text_hash(text: str) -> bytes:
     """Return a hash of a prompt's text, equal in every process."""
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
@@ -407,6 +456,9 @@ _APPLIED: Mapping[type[Event], Callable[[RunState, Any], None]] = {
     Evaluated: RunState._apply_outcome,
     Rejected: RunState._apply_outcome,
     PutOff: RunState._apply_put_off,
+    GoneOn: RunState._apply_gone_on,
+    Raced: RunState._apply_raced,
+    RaceEnded: RunState._apply_race_ended,
     Compared: RunState._apply_compared,
     Added: RunState._apply_added,
     NotAdded: RunState._apply_not_added,

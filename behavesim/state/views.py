@@ -86,6 +86,11 @@ class Tally:
             self.recent_repeats.append(is_repeated)
             self._behaviours.add(behaviour)
 
+    def take_failure_in_race(self, reason: str) -> None:
+        """Count a feasible candidate as rejected for this reason: it failed on further instances."""
+        self.feasible -= 1
+        self.rejected[reason] += 1
+
     def take_repair(self, rejected: Rejected) -> None:
         """Count a repair: the candidate of `rejected` was asked for again, so that this rejection no longer counts."""
         self.rejected[rejected.reason] -= 1

@@ -39,13 +39,15 @@ WITH latest AS (  -- a candidate that was repaired was asked, answered and rejec
 )
 SELECT
     asked.candidate AS candidate,
-    CASE WHEN evaluated.seq > asked.seq THEN 'feasible'
+    CASE WHEN raced.seq > evaluated.seq AND raced.payload ->> 'reason' != '' THEN 'rejected'  -- failed in a race
+         WHEN evaluated.seq > asked.seq THEN 'feasible'
          WHEN rejected.seq > asked.seq THEN 'rejected'
          ELSE 'open' END AS status,
     CASE WHEN evaluated.seq > asked.seq THEN 'evaluation'
          WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'stage' END AS stage,
-    CASE WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'reason' END AS reason,
-    evaluated.payload ->> 'score' AS score,
+    CASE WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'reason'
+         WHEN raced.seq > evaluated.seq THEN nullif(raced.payload ->> 'reason', '') END AS reason,
+    coalesce(ended.payload ->> 'score', evaluated.payload ->> 'score') AS score,
     coalesce(evaluated.payload ->> 'source', rejected.payload ->> 'source') AS source,
     evaluated.payload ->> 'program_hash' AS program,
     asked.payload -> 'parents' AS parents,
@@ -62,6 +64,8 @@ SELECT
 FROM latest AS asked
 LEFT JOIN latest AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
 LEFT JOIN latest AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
+LEFT JOIN latest AS raced ON raced.candidate = asked.candidate AND raced.type = 'Raced'
+LEFT JOIN latest AS ended ON ended.candidate = asked.candidate AND ended.type = 'RaceEnded'
 LEFT JOIN latest AS rejected ON rejected.candidate = asked.candidate AND rejected.type = 'Rejected'
 LEFT JOIN latest AS added ON added.candidate = asked.candidate AND added.type = 'Added'
 LEFT JOIN (

@@ -70,6 +70,19 @@ def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
     return [each for versions in begun for each in versions]
 
 
+def further_instances(task: Task, count: int) -> list[Any]:
+    """Return `count` search instances beyond those of the split, by number; raises TaskError if there are fewer."""
+    begun = len(instances_of(task, "search"))
+    try:
+        with limit_cpu(INSTANCES_S):
+            return [task.instance("search", number) for number in range(begun, begun + count)]
+    except TakesTooLong:
+        said = f"{count} further search instances of task {task.name!r} take more than {INSTANCES_S:g} s of CPU time"
+        raise TaskError(f"{said}; race over fewer (--set race=…)") from None
+    except Exception as error:
+        raise task_error(task, "instance('search', …)", error) from error
+
+
 def picture_of(task: Task, instance: Any) -> Picture | None:
     """Return the task's picture of an instance, its fields checked; None if the task has none."""
     from pydantic import TypeAdapter, ValidationError  # imported late: only pages need it

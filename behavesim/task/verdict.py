@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from behavesim.task.score import Metrics
 from behavesim.task.task import Solution
 from behavesim.trajectory import AlgorithmRun
+
+
+class Block(NamedTuple):
+    """So many further instances of the search, from number `first` on; see `Task.instance`.
+
+    A program gets `share` times the time and output that it has on the instances of the split: it is `size` divided by
+    their number.
+    """
+
+    first: int
+    size: int
+    share: float
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from behavesim.sandbox.pool import Pool
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Failure, Solved, Verdict
-from tests.crash.processes import FEW_CITIES
+from tests.crash.processes import ENDLESS_CITIES, FEW_CITIES
 from tests.evaluators.judging import file_of
 from tests.sandbox.fakes import judge_with
 
@@ -75,6 +75,16 @@ async def test_a_task_whose_programs_run_apart_is_judged_on_a_cluster_as_here(cl
         found, expected = await asyncio.gather(*(judge.evaluate(task.template) for judge in (first, second)))
     assert isinstance(found, Verdict) and isinstance(expected, Verdict)
     assert found.scores == expected.scores
+
+
+def test_a_race_on_a_cluster_comes_out_as_here(cluster: str, tmp_path: Path) -> None:
+    given = {**RUN, "race": 9}
+    here = bs.search_sync(ENDLESS_CITIES, runs_dir=tmp_path, name="here", workers=1, **given)
+    there = bs.search_sync(ENDLESS_CITIES, runs_dir=tmp_path, name="there", workers=cluster, **given)
+    assert there.state.digest() == here.state.digest()
+    assert any(each.raced for each in there.candidates)
+    found = asyncio.run(verify_runs(there.folder, cluster))
+    assert not found.differences and found.evaluations
 
 
 async def test_cancelling_a_program_frees_its_place(cluster: str) -> None:

@@ -26,6 +26,7 @@ from tests import forks
 
 COMMAND = [sys.executable, "-m", "behavesim"]
 FEW_CITIES = str(Path(__file__).parents[1] / "few_cities.py")
+ENDLESS_CITIES = str(Path(__file__).parents[1] / "endless_cities.py")
 """The task that is run, as an argument of `run`."""
 CALM = (
     *(FEW_CITIES, "--method", "funsearch", "--budget", "40", "--window", "8", "--workers", "1"),

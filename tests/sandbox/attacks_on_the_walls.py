@@ -94,12 +94,12 @@ OWN_FUNCTIONS = (
     """),
     body_of("orders to the zygote", "output", """
         import os
-        from behavesim.sandbox.messages import FORK, KILL, REQUEST
+        from behavesim.sandbox.messages import FORK, KILL, NO_BLOCK, REQUEST
         for fd in range(3, 4096):
             for order in (FORK, KILL):
                 for job in range(4):
                     try:
-                        os.write(fd, REQUEST.pack(order, job))
+                        os.write(fd, REQUEST.pack(order, job, *NO_BLOCK))
                     except OSError:
                         pass
     """),

@@ -39,7 +39,7 @@ class Here(RefereePool):
         self._scorer = Scorer(task, split, Limits(), starts)
         self.instances = self._scorer.instances
 
-    async def ask(self, kind: bytes, frame: bytes) -> Reply:
+    async def ask(self, kind: bytes, frame: bytes, share: float = 1.0) -> Reply:
         return read_reply(self._scorer.answer(kind, frame)[SIZE.size :])
 
     async def __aenter__(self) -> Self:

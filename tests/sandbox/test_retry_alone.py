@@ -16,7 +16,7 @@ from behavesim.sandbox.forking import Progress
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import ProcessEnd, Ready
 from behavesim.sandbox.pool import Slots, frame_of, run_until_certain
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Block, Failure
 
 LIMITS = Limits(timeout_s=12.0, memory_mb=2048)
 DONE = ProcessEnd(0, 0, "", 9.1, 0)
@@ -43,7 +43,7 @@ class Scripted:
     def ready(self) -> Ready:
         return Ready("strong", (), 1)
 
-    async def run(self, source: str, alone: bool = False) -> RawResult:
+    async def run(self, source: str, alone: bool = False, block: Block | None = None) -> RawResult:
         self.alone.append(alone)
         return RawResult(self._left.pop(0), b"frame")
 

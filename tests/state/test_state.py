@@ -516,7 +516,7 @@ def test_every_event_has_a_name_under_which_it_is_stored() -> None:
         *("RunStarted", "RunResumed", "RunForked", "RunStopped", "Injected", "Advised", "ClockRead", "Asked"),
         "Responded",
         *("Evaluated", "Rejected", "Compared", "Added", "NotAdded", "Regrouped", "NoteAsked", "NoteReceived"),
-        *("Recommended", "PortfolioChosen", "PutOff", "BatchSent"),
+        *("Recommended", "PortfolioChosen", "PutOff", "BatchSent", "GoneOn", "Raced", "RaceEnded"),
     }
 
 
