@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate, metric_column, metric_names
 from behavesim.analysis.run import Run
-from behavesim.analysis.table import COUNT, DISTANCE, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
+from behavesim.analysis.table import COUNT, DISTANCE, ERROR, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
 
@@ -84,7 +84,15 @@ def top(run: Run) -> tuple[TopProgram, ...]:
 def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
     worth, source = run.scored(best), best.source or ""
     return TopProgram(
-        *worth.cells, source, 1 + len(others), best.group, best.operator, best.model, best.parents, best.metrics
+        *worth.cells,
+        source,
+        1 + len(others),
+        best.group,
+        best.operator,
+        best.model,
+        best.parents,
+        best.metrics,
+        **worth.certainty,
     )
 
 
@@ -93,13 +101,15 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
         *(Column("rank", COUNT), Column("candidate", COUNT), *SCORE_AND_GAP),
+        *(Column("standard_error", ERROR, title="±"), Column("instances", COUNT, title="(n)")),
         *(Column("cluster", COUNT), Column("programs", COUNT), Column("lines", COUNT)),
         *(Column(name) for name in ("island", "operator", "model", "parents")),
     )
     rows = []
     for rank, each in enumerate(programs, 1):
         origin = each.group, each.operator, each.model, " ".join(map(str, each.parents)) or None
-        rows.append((rank, *each.cells, number.get(each.candidate), each.programs, each.lines, *origin))
+        certainty = each.standard_error, each.instances
+        rows.append((rank, *each.cells, *certainty, number.get(each.candidate), each.programs, each.lines, *origin))
     return Table("top", "the ten best behaviours", columns, tuple(rows), caption, keys=2)
 
 

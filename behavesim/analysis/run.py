@@ -37,6 +37,7 @@ from behavesim.state.events import (
     RunForked,
     RunStarted,
 )
+from behavesim.state.race import mean_error
 from behavesim.state.settings import objective_of_run, settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.database import count_registered
@@ -220,9 +221,14 @@ class Run:
         return None if score is None else self.state.objective.gap(score)
 
     def scored(self, candidate: Candidate) -> Scored:
-        """Return a feasible candidate's number, score and gap."""
+        """Return a feasible candidate's number, score and gap, and what is known of the score's error."""
         assert candidate.score is not None, "a feasible candidate has a score"
-        return Scored(candidate.candidate, candidate.score, self.gap(candidate.score))
+        error, template = candidate.standard_error, self.state.template
+        if error is None and template is not None and candidate.candidate != TEMPLATE and not template.raced:
+            error = mean_error(candidate.score, candidate.scores, template, self.state.objective)
+        gap = self.gap(candidate.score)
+        seen = None if error is None else len(candidate.scores + candidate.raced)
+        return Scored(candidate.candidate, candidate.score, gap, standard_error=error, instances=seen)
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)

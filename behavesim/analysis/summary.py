@@ -34,7 +34,7 @@ ENDED: Mapping[str, State] = {"budget": "finished", "failed": "failed"}
 # Value of `stopped_by` if no end of the run was recorded and no process holds it any more.
 KILLED = "killed"
 # Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not read.
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,8 @@ def _recommended(run: Run) -> RecommendedProgram | None:
     validation = event.validation[chosen.candidate]
     assert validation is not None, "what failed on validation instances is not recommended"
     # the candidates that came later are not considered: screens say so by `registered`
-    return RecommendedProgram(*run.scored(chosen).cells, validation, run.validated_gain(chosen), registered)
+    found = run.scored(chosen)
+    return RecommendedProgram(*found.cells, validation, run.validated_gain(chosen), registered, **found.certainty)
 
 
 def _reported_cost(tokens: Mapping[str, Tokens], price: Price, unanswered: int) -> float | None:

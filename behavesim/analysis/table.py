@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ WRITTEN = Unit()
 COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
 SCORE = Unit(".6g")  # six digits tell good programs apart; files have all
+ERROR = Unit(".2g")
 FRACTION = Unit(".2f", "%", 100.0)
 POINTS = Unit(".2f", "(points)", 100.0)  # differences of fractions, which "%" would make look relative
 DISTANCE = Unit(".3f")
@@ -180,14 +182,22 @@ SCORE_AND_GAP = (Column("score", SCORE), Column("gap", FRACTION))
 class Scored:
     """A feasible candidate: its number, -1 for the template, its score in the task's unit, and its gap.
 
-    The gap is a fraction; None if the best known score is missing or 0.
+    The gap is a fraction; None if the best known score is missing or 0. The score has a standard
+    error, that of the difference to the template, on so many `instances`; both are None if it is unknown.
     """
 
     candidate: int
     score: float
     gap: float | None
+    standard_error: float | None = field(default=None, kw_only=True)
+    instances: int | None = field(default=None, kw_only=True)
 
     @property
     def cells(self) -> tuple[int, float, float | None]:
         """The number, score and gap, as cells of a row and as the first fields of a subclass."""
         return self.candidate, self.score, self.gap
+
+    @property
+    def certainty(self) -> dict[str, Any]:
+        """The standard error and the number of instances, as the keyword arguments of a subclass."""
+        return {"standard_error": self.standard_error, "instances": self.instances}

@@ -20,6 +20,7 @@ from behavesim.base.text import count_noun, dollars, short_name, shorten
 from behavesim.base.tokens import Spending
 from behavesim.reports.words import (
     SCORES,
+    certainty,
     clock,
     frequency,
     percent,
@@ -186,7 +187,9 @@ def _best_score_and_gap(summary: Summary) -> tuple[float | str | None, float | N
 
 
 def _program(program: Scored | None) -> str:
-    return "none yet" if program is None else worth(program.candidate, program.score, program.gap)
+    if program is None:
+        return "none yet"
+    return worth(program.candidate, program.score, program.gap, certainty(program.standard_error, program.instances))
 
 
 def _recommended_text(summary: Summary) -> str | None:

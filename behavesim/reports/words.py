@@ -93,9 +93,15 @@ def program_name(candidate: int) -> str:
     return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
 
 
-def worth(candidate: int, score: float, gap: float | None) -> str:
-    """Return a program's score, its gap if known, and its name, as one line; the gap is a fraction."""
-    return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({program_name(candidate)})"
+def worth(candidate: int, score: float, gap: float | None, certain: str = "") -> str:
+    """Return a program's score, how certain it is, its gap (a fraction) if known, and its name, as one line."""
+    known = "" if gap is None else f", gap {percent(gap)}"
+    return f"{SCORE.text(score)}{certain and f' {certain}'}{known} ({program_name(candidate)})"
+
+
+def certainty(standard_error: float | None, instances: int | None) -> str:
+    """Return a score's standard error and its number of instances, such as "± 0.012 (65)"; "" if unknown."""
+    return "" if standard_error is None else f"± {standard_error:.2g} ({instances})"
 
 
 def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:

@@ -122,15 +122,16 @@ def test_the_ten_best_behaviours_have_their_best_program_and_how_many_share_them
 
 def test_programs_stand_by_rank_with_where_they_came_from_and_how_they_behave() -> None:
     programs = (
-        TopProgram(4, 3.0, 0.5, "x = 1\n\ny = 2\n", 2, "0", "improve", "m", (2, -1)),
+        TopProgram(4, 3.0, 0.5, "x = 1\n\ny = 2\n", 2, "0", "improve", "m", (2, -1), standard_error=0.1, instances=9),
         TopProgram(2, 4.0, None, ""),
     )
     table = top_table(programs, [(7,), (9, 4)], "a caption")
     assert [column.name for column in table.columns] == [
-        "rank", "candidate", "score", "gap", "cluster", "programs", "lines", "island", "operator", "model", "parents",
+        "rank", "candidate", "score", "gap", "standard_error", "instances", "cluster", "programs", "lines",
+        "island", "operator", "model", "parents",
     ]  # fmt: skip
     assert table.rows == (
-        (1, 4, 3.0, 0.5, 2, 2, 2, "0", "improve", "m", "2 -1"),
-        (2, 2, 4.0, None, None, 1, 0, None, "", None, None),
+        (1, 4, 3.0, 0.5, 0.1, 9, 2, 2, 2, "0", "improve", "m", "2 -1"),
+        (2, 2, 4.0, None, None, None, None, 1, 0, None, "", None, None),
     )
     assert table.caption == "a caption"

@@ -13,13 +13,15 @@ from behavesim.task.verdict import Failure, Verdict
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES
 
+ERROR = ("standard_error", "instances")
+
 
 def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished: Command, tmp_path: Path) -> None:
     run = bs.load_run("runs/first")
     document = finished("report", "first", "--json").document["runs"][0]["recommended"]
     event = run.state.recommended
     assert event is not None
-    assert set(document) == {"candidate", "score", "gap", "validation_score", "gain", "registered"}
+    assert set(document) == {"candidate", "score", "gap", "validation_score", "gain", "registered", *ERROR}
     assert (document["candidate"], document["registered"]) == (event.choice, run.state.registered)
     assert document["validation_score"] == event.validation[event.choice]
     assert document["gain"] == event.worth[event.choice] == max(event.worth.values())
@@ -137,7 +139,7 @@ def test_a_run_in_which_nothing_beats_the_template_leaves_it_as_its_best_and_rec
     (tmp_path / "unbeaten.py").write_text(UNBEATEN)
     ended = behavesim("run", "unbeaten.py", "--method", "best-of-n", "--budget", 8, "--name", "first", "--json")
     assert ended.code == 0, ended.err
-    assert ended.document["template"] == {"candidate": TEMPLATE, "score": 1.0, "gap": None}
+    assert ended.document["template"] == {"candidate": TEMPLATE, "score": 1.0, "gap": None, **dict.fromkeys(ERROR)}
     assert ended.document["best"]["candidate"] >= 0 and ended.document["best"]["score"] < 1.0
     assert ended.document["recommended"]["candidate"] == TEMPLATE
     for name in ("best.py", "recommended.py"):

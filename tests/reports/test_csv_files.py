@@ -70,7 +70,8 @@ def test_a_run_has_a_column_for_every_metric(tmp_path: Path) -> None:
 
 def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) -> None:
     run = made("eoh", 0, 0.1)
-    top = (TopProgram(7, 2.5, None, "x = 1\n\n", 3, "0", "improve", "m", (4, 5)),)
+    origin = ("0", "improve", "m", (4, 5))
+    top = (TopProgram(7, 2.5, None, "x = 1\n\n", 3, *origin, standard_error=0.5, instances=9),)
     failures = (RejectionReason("evaluation", "timeout", 3, 0.25, 4, "it took, well, too long"),)
     rows = written(tmp_path, replace(run, top=top, failures=failures))
     assert rows["top"] == [
@@ -82,6 +83,8 @@ def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) ->
                 "candidate": "7",
                 "score": "2.5",
                 "gap": "",
+                "standard_error": "0.5",
+                "instances": "9",
                 "cluster": "",
                 "programs": "3",
             },

@@ -38,7 +38,7 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         recommended(0, c0=1.0),
     )
     (found,) = plain(json_document(comparison([report(run)])))["runs"]
-    best = dict.fromkeys(["candidate", "score", "gap"])
+    best = dict.fromkeys(["candidate", "score", "gap", "standard_error", "instances"])
     documented = {
         **dict.fromkeys(["run", "state", "stopped_by", "task", "method", "proposer", "seed", "asked", "feasible"]),
         "rejected": {"timeout": None},
@@ -61,7 +61,8 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         },
     }
     assert keys(found).items() >= documented.items()
-    assert found["best"] == {"candidate": 1, "score": 4.0, "gap": 1.0}
+    known = {"candidate": 1, "score": 4.0, "gap": 1.0}
+    assert found["best"] == {**known, "standard_error": None, "instances": None}
     assert [each["members"] for each in found["clusters"]] == [[1], [0]]
 
 
