@@ -335,7 +335,7 @@ async def test_another_zygote_takes_the_place_of_a_dead_one(pool):
 async def test_a_message_that_an_evaluator_forges_is_its_own_fault(message):
     forging = (
         "import __main__ as keeper\n"
-        f"keeper.Nursery._fork = lambda self, job, fds: self._control.sendall({message!r}.encode() + b'\\n')"
+        f"keeper.Nursery._fork = lambda self, *_: self._control.sendall({message!r}.encode() + b'\\n')"
     )
     place = "tests.sandbox.tree.executes:load_hostile"
     async with TreePool(place, forging, 2, LIMITS, [HERE], allow_weak_isolation=True) as pool:
