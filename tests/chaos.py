@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from behavesim.store.folder import RunFolder
-from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
+from tests.crash.deaths import METHODS, RACING, every_death, gone_on, uninterrupted
 from tests.crash.harm import invented_by_recovery
 from tests.crash.model import endpoint, steadfast
 from tests.crash.processes import FEW_CITIES, Subject, asked_again
@@ -119,7 +119,7 @@ async def kill_processes(runs: int, seed: int) -> int:
 async def stop_at_every_event(seed: int) -> int:
     """Resume runs of every method from each of their deaths; returns how many ended otherwise than undisturbed."""
     broken = 0
-    for method in METHODS:
+    for method in (*METHODS, *RACING):
         with tempfile.TemporaryDirectory() as folder:
             story, images, events = await uninterrupted(method, Path(folder) / "whole", every_death(), seed)
             ends = [await gone_on(method, images[death], Path(folder) / "resumed", death[0]) for death in images]

@@ -11,7 +11,7 @@ from behavesim.engine.loop import Search
 from behavesim.state.events import DECISIONS, Advised, Evaluated, Event, Rejected, Responded
 from behavesim.store.reading import read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
-from tests.engine.toys import DiskJournal, search
+from tests.engine.toys import DiskJournal, Hurdles, search
 
 SMALL = {"budget": 45, "window": 8, "islands": 4, "restart_every": 15}
 ADVICE = (Advised("a.txt", "Choose 7.", 9), Advised("b.txt", "", 21), Advised("c.txt", "Choose 8.", 30))
@@ -29,6 +29,8 @@ METHODS = (
     "set-search",
     "eoh-s",
 )
+RACING = ("funsearch, race", "eoh+behavesim, race")
+"""Methods whose candidates race over further instances."""
 FIRST = 3
 """The first event of a run that has its settings and its template; before that it has not begun."""
 
@@ -61,9 +63,16 @@ async def uninterrupted(
     folder.mkdir()
     rng = random.Random(seed)
     async with PhotographedJournal(folder / "run.db", kept, rng) as journal:
-        run = await _advised(await search(journal, {**SMALL, "method": method}, rng))
+        run = await _advised(await _begun(journal, method, rng))
         await run.run()
     return Story.of(folder / "run.db", run.state.digest()), journal.images, len(journal.appended)
+
+
+async def _begun(journal: DiskJournal, named: str, rng: random.Random) -> Search:
+    method, _, race = named.partition(", ")
+    if not race:
+        return await search(journal, {**SMALL, "method": method}, rng)  # type: ignore[arg-type]
+    return await search(journal, {**SMALL, "method": method, "race": 14}, rng, task=Hurdles())  # type: ignore[arg-type]
 
 
 async def _advised(run: Search) -> Search:
@@ -78,7 +87,7 @@ async def gone_on(method: str, image: Image, folder: Path, seed: int) -> Story:
     """The run as it ends when it goes on from an image."""
     path = image.put(folder)
     async with DiskJournal(path) as journal:
-        run = await _advised(await search(journal, {**SMALL, "method": method}, random.Random(seed)))
+        run = await _advised(await _begun(journal, method, random.Random(seed)))
         await run.run()
     return Story.of(path, run.state.digest())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.state.events import Asked
-from tests.crash.deaths import METHODS, SMALL, every_death, gone_on, uninterrupted
+from tests.crash.deaths import METHODS, RACING, SMALL, every_death, gone_on, uninterrupted
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
@@ -15,9 +15,9 @@ STRIDE = 149
 """All deaths are looked at, one in so many is resumed from; `python -m tests.chaos --events` resumes from each."""
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, *RACING])
 async def test_a_run_goes_on_from_any_death_as_if_nothing_had_happened(method: str, tmp_path: Path) -> None:
-    kept = every_death(stride=STRIDE, first=METHODS.index(method))
+    kept = every_death(stride=STRIDE, first=(*METHODS, *RACING).index(method))
     story, images, events = await uninterrupted(method, tmp_path / "whole", kept, seed=1)
     assert events > 4 * SMALL["budget"]
     asked = [event for event in story.decisions if isinstance(event, Asked) and event.candidate in (8, 9, 20, 21, 30)]

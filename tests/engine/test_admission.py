@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from behavesim.engine.admission import (
     refuse_changes,
     refuse_spent,
     refuse_unpriced,
+    refuse_unraceable,
     refuse_unrepeatable,
     refuse_unsteady,
     refuse_unsuited,
@@ -27,7 +29,7 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Objective, TaskReference
 from behavesim.trajectory import Trajectory
-from tests.engine.toys import Toy
+from tests.engine.toys import Hurdles, Toy
 
 TSP = TaskReference("tsp").load()
 KNOWN, UNKNOWN = {"known": {"prompt": 1.0, "completion": 1.0}}, "command:true"
@@ -208,3 +210,28 @@ def test_a_gap_to_end_at_needs_a_best_known_score() -> None:
     template = Evaluated(TEMPLATE, Toy.template, 2.0, (2.0,), ())
     with pytest.raises(UsageError, match="no best known score"):
         refuse_unsuited(settings(method="best-of-n", until_gap=0.1), Unknown(), template)
+
+
+class OwnMean(Hurdles):
+    def mean_score(self, scores: Any) -> float:
+        return max(scores)
+
+
+@pytest.mark.parametrize(
+    ("race", "task", "said"),
+    [
+        (1, Hurdles(), "race = 1 is less than the 2 search instances of task 'toy'"),
+        (4, OwnMean(), "task 'toy' has a `mean_score` of its own"),
+        (4, Toy(), "race = 4 needs the search instances 2 to 5, and task 'toy' does not give them by number"),
+    ],
+)
+def test_a_race_needs_instances_by_number_and_a_plain_mean(race: int, task: Toy, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        refuse_unraceable(settings(race=race), task)
+    refuse_unraceable(settings(), task)
+    refuse_unraceable(settings(race=2), Hurdles())
+
+
+def test_the_instances_of_a_race_are_part_of_where_a_run_comes_from() -> None:
+    races = [run_provenance(settings(race=race), TSP) for race in (0, 5, 6)]
+    assert len({each.get("further instances") for each in races}) == 3

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,28 +18,14 @@ from behavesim.state.events import TEMPLATE, Evaluated, GoneOn, Raced, RaceEnded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.race import next_in_race, relative_gains
 from behavesim.state.state import RunState
-from behavesim.task import Objective, Split
+from behavesim.task import Objective
 from tests.crash.deaths import METHODS
-from tests.engine.toys import MemoryJournal, Toy, search
+from tests.engine.toys import Hurdles, MemoryJournal, search
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
 RACE = 14
 SMALL: Mapping[str, Any] = {"budget": 60, "window": 8, "islands": 4, "restart_every": 15, "race": RACE}
-
-
-class Hurdles(Toy):
-    """A toy whose instances have no end, and on which each program has good and bad luck."""
-
-    template = "def number() -> int:\n    return 5\n"
-    endless = True
-
-    def instance(self, split: Split, number: int) -> int:
-        return number + 1
-
-    def score(self, instance: int, solution: Any) -> float:
-        number = int(solution[0])
-        return 10.0 + 0.2 * (number % 7) + float(np.random.default_rng([number, instance]).normal(0, 0.3))
 
 
 async def gone_on(journal: MemoryJournal, method: str, order: int, **settings: Any) -> Any:
