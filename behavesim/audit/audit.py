@@ -222,16 +222,16 @@ SHOWN = 160
 class Discrepancy:
     """An event of a journal that does not follow from those before it."""
 
+    # The event's number in the journal, from 1.
     seq: int
-    """The event's number in the journal, from 1."""
+    # The name of the event's class, such as "Evaluated".
     event: str
-    """The name of the event's class, such as "Evaluated"."""
+    # The candidate of the event; None if the event belongs to no candidate.
     candidate: CandidateId | None
-    """The candidate of the event; None if the event belongs to no candidate."""
+    # What the event should hold, for people.
     expected: str
-    """What the event should hold, for people."""
+    # What the event holds, for people; at most about `SHOWN` characters of each value.
     recorded: str
-    """What the event holds, for people; at most about `SHOWN` characters of each value."""
 
 
 def make_discrepancy(seq: int, expected: str, recorded: Event) -> Discrepancy:

@@ -68,16 +68,16 @@ from behavesim.task.verdict import Block, Failure, Verdict
 class Recovery:
     """The result of a recovery."""
 
+    # The name of the new run.
     run: str
-    """The name of the new run."""
+    # Events of the damaged run that could be read.
     events: int
-    """Events of the damaged run that could be read."""
+    # Replies among the events that could be read.
     replies: int
-    """Replies among the events that could be read."""
+    # Candidates (from 0) and notes (below -1), ascending, whose lost replies will not be asked for again.
     lost: tuple[CandidateId, ...]
-    """Candidates (from 0) and notes (below -1), ascending, whose lost replies will not be asked for again."""
+    # Events before the last readable one that could not be read.
     missing: int
-    """Events before the last readable one that could not be read."""
 
 
 async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) -> Recovery:

@@ -60,24 +60,24 @@ OnProgress = Callable[[int, int], None]
 class Verification:
     """What was checked of a run and what was found not as expected."""
 
+    # The name of the run.
     run: str
-    """The name of the run."""
+    # Events that were read.
     events: int = 0
-    """Events that were read."""
+    # Decisions that were derived again.
     decisions: int = 0
-    """Decisions that were derived again."""
+    # Programs that were run again.
     evaluations: int = 0
-    """Programs that were run again."""
+    # Outcomes that copy the result of an earlier candidate with the same text.
     copies: int = 0
-    """Outcomes that copy the result of an earlier candidate with the same text."""
+    # How many outcomes could not be checked, by reason.
     unchecked: Counter[str] = field(default_factory=Counter)
-    """How many outcomes could not be checked, by reason."""
+    # Damages of the journal's file, one text each; if there are any, no event is checked.
     damage: list[str] = field(default_factory=list)
-    """Damages of the journal's file, one text each; if there are any, no event is checked."""
+    # Events that are not as expected, in the journal's order; see `damage` and `is_lost` for what was not compared.
     differences: list[Discrepancy] = field(default_factory=list)
-    """Events that are not as expected, in the journal's order; see `damage` and `is_lost` for what was not compared."""
+    # Whether the check ended early, at an event that cannot follow those before it.
     is_lost: bool = False
-    """Whether the check ended early, at an event that cannot follow those before it."""
 
     @property
     def is_sound(self) -> bool:
@@ -146,10 +146,10 @@ class Segment:
     """The part of a journal from one start or fork to the next, and what checks it."""
 
     audit: Audit
+    # Runs the programs of this part again; None if the task has changed since, so that nothing can be checked.
     judge: Judge | None
-    """Runs the programs of this part again; None if the task has changed since, so that nothing can be checked."""
+    # Derives the replies of this part again; None if a model or a person gave them.
     writer: Responder | None
-    """Derives the replies of this part again; None if a model or a person gave them."""
 
 
 class Verifier:
@@ -357,12 +357,12 @@ class VerifierResources:
 
     folder: RunFolder
     task: Task
+    # The task's name or file, from which the sandbox loads it.
     task_name: str
-    """The task's name or file, from which the sandbox loads it."""
+    # Programs that each judge runs at once, or a cluster's name.
     workers: int | str
-    """Programs that each judge runs at once, or a cluster's name."""
+    # Closes the judges and proposers.
     stack: AsyncExitStack
-    """Closes the judges and proposers."""
     _judges: dict[tuple[Limits, int], Judge] = field(default_factory=dict)
 
     @property

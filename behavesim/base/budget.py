@@ -20,14 +20,14 @@ FULL_BUDGET = 2000
 class BudgetDefault:
     """How the default of a setting follows from a budget below FULL_BUDGET."""
 
+    # Name of the setting, the same in every method that has it.
     setting: str
-    """Name of the setting, the same in every method that has it."""
+    # The default as a share of the budget, rounded down.
     share: float
-    """The default as a share of the budget, rounded down."""
+    # Least default, however small the budget is.
     least: int
-    """Least default, however small the budget is."""
+    # Why it depends on the budget, for people who read the table.
     reason: str
-    """Why it depends on the budget, for people who read the table."""
 
     def value(self, budget: int, declared: int) -> int:
         """Return the default for a budget; it is never above the `declared` one, and equals it from FULL_BUDGET on."""

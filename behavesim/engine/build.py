@@ -265,9 +265,9 @@ class Launch:
     settings: Settings
     task: Task
     folder: RunFolder
+    # Events that a new run begins with: programs and advice from people, and clock readings of the run that it replays.
+    # Empty if there are none.
     brought: tuple[Injected | Advised | ClockRead, ...] = ()
-    """Events that a new run begins with: programs and advice from people, and clock readings of the run that it
-    replays. Empty if there are none."""
 
     @cached_property
     def clock(self) -> Heartbeat:

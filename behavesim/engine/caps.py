@@ -28,10 +28,10 @@ class Consumption:
 
     state: RunState
     price: Price
+    # Seconds that the run has been active, without pauses between sessions.
     active_s: float
-    """Seconds that the run has been active, without pauses between sessions."""
+    # Number of open questions that a resumed run has not sent again yet.
     unasked: int
-    """Number of open questions that a resumed run has not sent again yet."""
 
     @cached_property
     def spending(self) -> Spending:
@@ -57,27 +57,23 @@ class Consumption:
 class Cap:
     """One limit of a run beside its budget: what it limits, and what people read when it has ended the run."""
 
+    # Name in the journal, as the reason for which the run stopped.
     name: str
-    """Name in the journal, as the reason for which the run stopped."""
+    # Function that returns the limit that the settings set; None if they set none.
     limit: Callable[[Settings], float | None]
-    """Function that returns the limit that the settings set; None if they set none."""
+    # Function of what was used and of the number that `limit` returned: whether the limit is reached. If it is, no
+    # further request is sent or, if `ends_run` is set, the run ends.
     is_reached: Callable[[Consumption, float], bool]
-    """Function of what was used and of the number that `limit` returned: whether the limit is reached.
-
-    If it is, no further request is sent or, if `ends_run` is set, the run ends.
-    """
+    # What ended the run, in a few words for a table, such as "time is up".
     words: str
-    """What ended the run, in a few words for a table, such as "time is up"."""
+    # Function that says what ended the run, from its state, the settings in force and the command that resumes it. For
+    # a cap on rejections, `reports.next_steps.ending` adds the usual reasons and an example.
     sentence: Callable[[RunState, Settings, str], str]
-    """Function that says what ended the run, from its state, the settings in force and the command that resumes it.
-
-    For a cap on rejections, `reports.next_steps.ending` adds the usual reasons and an example.
-    """
+    # Whether the run ends at once and gives up what is under way. If not, requests under way are waited for.
     ends_run: bool = False
-    """Whether the run ends at once and gives up what is under way. If not, requests under way are waited for."""
+    # Whether the events alone say when the cap is reached, as for rejections, and not the clock or a price that may be
+    # named later. If not, `verify` accepts a run that ended earlier than its events would have it.
     follows_events: bool = False
-    """Whether the events alone say when the cap is reached, as for rejections, and not the clock or a price that may be
-    named later. If not, `verify` accepts a run that ended earlier than its events would have it."""
 
 
 # Fewest registered candidates from which `rejected_share` is computed; a few rejections among fewer say little.
@@ -217,15 +213,13 @@ class Caps:
     budget: int
     price: Price
     clock: Heartbeat
+    # The caps that are set, in the order of CAPS, with their limits.
     limits: Mapping[Cap, float] = field(default_factory=dict)
-    """The caps that are set, in the order of CAPS, with their limits."""
+    # The active time of earlier sessions, which counts towards a cap on time; None for a new run. It is complete once
+    # the events of these sessions are read.
     before: Activity | None = None
-    """The active time of earlier sessions, which counts towards a cap on time; None for a new run.
-
-    It is complete once the events of these sessions are read.
-    """
+    # What `clock` said when this session began, in seconds.
     since: float = 0.0
-    """What `clock` said when this session began, in seconds."""
 
     @classmethod
     def of(cls, settings: Settings, price: Price, clock: Heartbeat, before: Activity | None = None) -> Caps:

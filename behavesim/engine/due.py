@@ -39,26 +39,26 @@ IN_A_ROW = 1000
 class Allowed:
     """Which decisions the budget and the caps still allow."""
 
+    # Whether groups may be arranged anew.
     regroup: bool
-    """Whether groups may be arranged anew."""
+    # Whether a rejected candidate may be asked for again.
     repair: bool
-    """Whether a rejected candidate may be asked for again."""
+    # Whether a new candidate or a note may be asked for.
     ask: bool
-    """Whether a new candidate or a note may be asked for."""
 
 
 @dataclass(frozen=True)
 class Rules:
     """The settings that decide the order of decisions, for every method."""
 
+    # Candidate t is not asked for before candidate t - window is registered.
     window: int
-    """Candidate t is not asked for before candidate t - window is registered."""
+    # How often a rejected candidate may be asked for again.
     repairs: int
-    """How often a rejected candidate may be asked for again."""
+    # Further instances on which a candidate that could be the best is judged; 0 for no race.
     race: int = 0
-    """Further instances on which a candidate that could be the best is judged; 0 for no race."""
+    # Function that chooses the model of each question from the state; None if the proposer chooses it.
     choose: Chooser | None = None
-    """Function that chooses the model of each question from the state; None if the proposer chooses it."""
 
     @classmethod
     def of(cls, settings: Settings) -> Rules:

@@ -154,12 +154,12 @@ class Tree:
     members: dict[CandidateId, Member]
     # In flight and failed candidates count as visits and children: without them, every question that is asked before
     # the first reply would expand one and the same node, and a node whose children fail would be asked for ever.
+    # Number of candidates in flight by the node they grow from.
     awaited: Mapping[CandidateId, int]
-    """Number of candidates in flight by the node they grow from."""
+    # Number of candidates that were rejected, by the node that they should have grown from.
     failed: Mapping[CandidateId, int]
-    """Number of candidates that were rejected, by the node that they should have grown from."""
+    # The depth below which selection does not descend; programs right below the root have depth 1.
     deepest: float = math.inf
-    """The depth below which selection does not descend; programs right below the root have depth 1."""
 
     @classmethod
     def of(cls, state: RunState, deepest: float = math.inf) -> Tree:

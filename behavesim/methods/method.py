@@ -63,8 +63,8 @@ class MethodContext:
 
     seed: int
     prompts: Prompts
+    # Whether the proposer answers requests for texts (`NoteAsked`); the offline one writes programs only.
     takes_notes: bool = False
-    """Whether the proposer answers requests for texts (`NoteAsked`); the offline one writes programs only."""
 
 
 Generator = np.random.Generator

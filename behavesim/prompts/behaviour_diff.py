@@ -23,14 +23,14 @@ Scores = tuple[float, ...]
 class Parting:
     """The programs that a prompt shows, for words on what they do."""
 
+    # The programs that the prompt shows, in its order; at least one.
     programs: tuple[CandidateId, ...]
-    """The programs that the prompt shows, in its order; at least one."""
+    # Their scores.
     scores: tuple[Scores, ...]
-    """Their scores."""
     words: InWords
     objective: Objective
+    # The best score so far on each instance, by which a single program's worst one is found; () if unknown.
     best: Scores = ()
-    """The best score so far on each instance, by which a single program's worst one is found; () if unknown."""
 
     def in_words(self, behaviours: Behaviours) -> str:
         """Return words on where the first and the last program do something else, on one instance.

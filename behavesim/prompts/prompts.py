@@ -66,17 +66,17 @@ class Prompts:
     """Writes the prompts of a run; programs are given to it worst first."""
 
     wording: Wording
+    # The parts of a text that are equal in all prompts of a run, by their names in `wording.PARTS`.
     task: Mapping[str, str]
-    """The parts of a text that are equal in all prompts of a run, by their names in `wording.PARTS`."""
     objective: Objective
+    # Puts the task's instances and decisions into words.
     in_words: InWords
-    """Puts the task's instances and decisions into words."""
+    # The run's settings; `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold.
     settings: Settings
-    """The run's settings; `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
+    # How programs are shown and asked for.
     answering: AnswerFormat
-    """How programs are shown and asked for."""
+    # The template, whose long docstrings the contract gives once for all programs; "" if programs keep theirs.
     documented: str = ""
-    """The template, whose long docstrings the contract gives once for all programs; "" if programs keep theirs."""
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Prompts:

@@ -50,8 +50,8 @@ _ASKED_BEFORE = "Asked before ({}); take another way."
 class Wording:
     """The texts of prompts."""
 
+    # Each text by its name, such as "improve": the file's name in the wording's folder, without its suffix.
     texts: Mapping[str, str]
-    """Each text by its name, such as "improve": the file's name in the wording's folder, without its suffix."""
 
     @classmethod
     def load(cls, name: str, variant: Variant = "function") -> Wording:
@@ -220,12 +220,12 @@ class AnswerFormat:
     """The form in which programs of a task are shown and asked for."""
 
     variant: Variant = "function"
+    # The label of fenced blocks with programs; "" for several files, for unknown languages the suffix without dot.
     label: str = "python"
-    """The label of fenced blocks with programs; "" for several files, for unknown languages the suffix without dot."""
+    # What to answer with: "the complete program in one fenced Python block" or the like; "" for a function.
     form: str = ""
-    """What to answer with: "the complete program in one fenced Python block" or the like; "" for a function."""
+    # A sentence on programs of several files; "" for all others.
     files: str = ""
-    """A sentence on programs of several files; "" for all others."""
 
     @classmethod
     def of(cls, task: Task) -> AnswerFormat:

@@ -116,12 +116,12 @@ _REAPED_S = 1.0
 class Ended:
     """How a command ended and what it wrote; each text is cut after LONGEST_OUTPUT bytes."""
 
+    # The shell's exit code; -N if signal N killed the shell.
     code: int
-    """The shell's exit code; -N if signal N killed the shell."""
+    # The text that the command wrote to its standard output.
     out: str
-    """The text that the command wrote to its standard output."""
+    # The text that the command wrote to its standard error.
     err: str
-    """The text that the command wrote to its standard error."""
 
 
 async def run_shell(command: str, text: str, environment: Mapping[str, str]) -> Ended:

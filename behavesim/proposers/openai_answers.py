@@ -240,12 +240,12 @@ _NOT_DONE = frozenset({409, 425, 500, 501, 503, 505, 511, 529})
 class EndpointError:
     """An endpoint's error, without secrets; a field is "" if the endpoint did not give it."""
 
+    # What is wrong, shortened.
     text: str
-    """What is wrong, shortened."""
+    # The endpoint's names and numbers for this kind of error.
     codes: frozenset[str] = frozenset()
-    """The endpoint's names and numbers for this kind of error."""
+    # The name of the request's parameter that is wrong.
     parameter: str = ""
-    """The name of the request's parameter that is wrong."""
 
 
 def fault_of(status: int, headers: Mapping[str, str], error: EndpointError, terms: Terms) -> Fault:

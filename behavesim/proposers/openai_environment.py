@@ -21,10 +21,10 @@ _HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 class Route:
     """Where requests go."""
 
+    # The endpoint's URL; its scheme is `http` or `https`.
     url: httpx2.URL
-    """The endpoint's URL; its scheme is `http` or `https`."""
+    # URL of the proxy that requests go through; None if there is none.
     proxy: str | None
-    """URL of the proxy that requests go through; None if there is none."""
 
     @classmethod
     def of_environment(cls) -> Self:

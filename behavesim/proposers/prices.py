@@ -24,14 +24,14 @@ _SNAPSHOT = re.compile(r"(?:-\d.*|-latest)?")
 class Price:
     """Price of a model in USD per million tokens, by kind of token."""
 
+    # Price of the prompt's tokens.
     prompt: float
-    """Price of the prompt's tokens."""
+    # Price of the reply's tokens, reasoning included.
     completion: float
-    """Price of the reply's tokens, reasoning included."""
+    # Price of the prompt's tokens that were read from a cache; None means the price `prompt`.
     cached: float | None = None
-    """Price of the prompt's tokens that were read from a cache; None means the price `prompt`."""
+    # Price of the prompt's tokens that were written to a cache; None means the price `prompt`.
     cache_write: float | None = None
-    """Price of the prompt's tokens that were written to a cache; None means the price `prompt`."""
 
     def cost(self, tokens: Tokens) -> float:
         """Return the cost in USD of tokens that endpoints counted; estimated tokens are ignored."""
@@ -116,8 +116,8 @@ def name_of_list() -> str:
 class PriceList:
     """The list prices of one vendor's models."""
 
+    # URL of the vendor's endpoint; no price is known if it is "", local, or not a known vendor's.
     url: str
-    """URL of the vendor's endpoint; no price is known if it is "", local, or not a known vendor's."""
 
     def cost(self, model: str, usage: Usage) -> float | None:
         """Return what a request costs in USD at today's prices, with estimated tokens where none were counted.

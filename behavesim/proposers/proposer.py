@@ -67,24 +67,24 @@ class ProposerContext:
     """What a proposer is given about the run that it writes programs for."""
 
     task: Task
+    # The run's seed.
     seed: int
-    """The run's seed."""
+    # Largest number of requests that may be under way at once.
     connections: int
-    """Largest number of requests that may be under way at once."""
+    # The text after the proposer's name and a colon: RUN in `replay:RUN`; "" if there is none.
     argument: str = ""
-    """The text after the proposer's name and a colon: RUN in `replay:RUN`; "" if there is none."""
+    # The folder that holds all runs.
     runs_dir: Path = Path("runs")
-    """The folder that holds all runs."""
+    # The run's folder; None if programs are written for no run.
     folder: Path | None = None
-    """The run's folder; None if programs are written for no run."""
+    # Number of programs to generate, rejected ones included; 0 if programs are written for no run.
     budget: int = 0
-    """Number of programs to generate, rejected ones included; 0 if programs are written for no run."""
+    # Takes notices for a person, such as pauses and faults, one line at a time; a line must never hold a key.
     tell: Callable[[str], None] = lambda line: None
-    """Takes notices for a person, such as pauses and faults, one line at a time; a line must never hold a key."""
+    # Clock for time limits; it does not run while the process is stopped or the machine sleeps.
     clock: Heartbeat = field(default_factory=Heartbeat)
-    """Clock for time limits; it does not run while the process is stopped or the machine sleeps."""
+    # Counts requests that may be billed: send each within `async with context.requests.one()`; a stop waits for it.
     requests: Requests = field(default_factory=Requests)
-    """Counts requests that may be billed: send each within `async with context.requests.one()`; a stop waits for it."""
 
 
 class Proposer(Configurable, ABC, Generic[S]):

@@ -42,14 +42,14 @@ T = TypeVar("T")
 class Completion:
     """A reply to one request."""
 
+    # The reply, or the model's words for refusing one, without secrets; "" if there is neither.
     text: str
-    """The reply, or the model's words for refusing one, without secrets; "" if there is neither."""
+    # Why the reply ended, in the endpoint's words; None if it did not say.
     finish_reason: str | None
-    """Why the reply ended, in the endpoint's words; None if it did not say."""
+    # The tokens of the request, and the service tier of the answer.
     usage: Usage
-    """The tokens of the request, and the service tier of the answer."""
+    # Seconds until the endpoint takes further requests; 0 if it takes them now, or does not say.
     wait_s: float = 0.0
-    """Seconds until the endpoint takes further requests; 0 if it takes them now, or does not say."""
 
     @property
     def is_final(self) -> bool:
@@ -61,23 +61,23 @@ class Completion:
 class Fault:
     """Why a request gave no reply."""
 
+    # What the proposer does after it.
     action: FaultAction
-    """What the proposer does after it."""
+    # What happened and what to do, for a person.
     message: str
-    """What happened and what to do, for a person."""
+    # The tokens of the request; None if there was no answer at all.
     usage: Usage | None = REFUSED
-    """The tokens of the request; None if there was no answer at all."""
+    # Seconds that the endpoint asks to wait before the next request; None if it names no time.
     wait_s: float | None = None
-    """Seconds that the endpoint asks to wait before the next request; None if it names no time."""
+    # Whether the URL, the command or a setting seems to be wrong. Before the first reply of the session the run then
+    # stops: at once in place of "give up", after `RetryLimits.setup` faults in place of "ask again".
     is_setup: bool = False
-    """Whether the URL, the command or a setting seems to be wrong. Before the first reply of the session the run then
-    stops: at once in place of "give up", after `RetryLimits.setup` faults in place of "ask again"."""
+    # What may help before the request is repeated: to leave out this parameter, or VERSION; "" if nothing is known.
     remedy: str = ""
-    """What may help before the request is repeated: to leave out this parameter, or VERSION; "" if nothing is known."""
+    # Whether the remedy was applied: the request is repeated at once, and the fault does not count.
     is_mended: bool = False
-    """Whether the remedy was applied: the request is repeated at once, and the fault does not count."""
+    # Whether the request was sent and no server said what became of it, so that nobody knows whether it is billed.
     may_be_billed: bool = False
-    """Whether the request was sent and no server said what became of it, so that nobody knows whether it is billed."""
 
     def mended(self) -> Fault:
         """Return the fault of a request that is repeated at once, since its remedy has been applied."""
@@ -88,47 +88,47 @@ class Fault:
 class RetryLimits:
     """How often and how long failed requests are repeated; fields in `_s` are seconds, the others numbers of times."""
 
+    # Time limit of one request, in seconds.
     request_s: float = 300.0
-    """Time limit of one request, in seconds."""
+    # The run stops if a request fails this long after the last reply and after its prompt was first asked, but not
+    # before FEWEST failures of the prompt; so it is with `start_s`.
     outage_s: float = 600.0
-    """The run stops if a request fails this long after the last reply and after its prompt was first asked, but not
-    before FEWEST failures of the prompt; so it is with `start_s`."""
+    # Before the first reply of this session, the run stops if a request fails this long after its prompt was asked.
     start_s: float = 60.0
-    """Before the first reply of this session, the run stops if a request fails this long after its prompt was asked."""
+    # A prompt is given up at this many faults that may pass, if another had a reply since this one was first asked.
     attempts: int = 12
-    """A prompt is given up at this many faults that may pass, if another had a reply since this one was first asked."""
+    # Before the first reply, the run stops at this many faults of a prompt if the last hints at a wrong address.
     setup: int = 3
-    """Before the first reply, the run stops at this many faults of a prompt if the last hints at a wrong address."""
+    # Most times that a prompt is sent again because its reply had no content.
     empty: int = 3
-    """Most times that a prompt is sent again because its reply had no content."""
+    # Longest first pause before a request is repeated; each later one may be twice as long, up to a minute.
     backoff_s: float = 1.0
-    """Longest first pause before a request is repeated; each later one may be twice as long, up to a minute."""
+    # The run stops if the endpoint asks for a longer pause than this.
     pause_s: float = 3600.0
-    """The run stops if the endpoint asks for a longer pause than this."""
 
 
 @dataclass
 class PromptAttempts:
     """Counts of what has happened so far to the requests of one prompt, or of another thing that is asked for."""
 
+    # When the prompt or other thing was first asked for, in seconds by the run's clock.
     since: float
-    """When the prompt or other thing was first asked for, in seconds by the run's clock."""
+    # Number of the candidate, or, for a note, -2 and below (see `note_number`); None if no prompt is sent.
     number: int | None = None
-    """Number of the candidate, or, for a note, -2 and below (see `note_number`); None if no prompt is sent."""
+    # The model that is asked; "" if no prompt is sent.
     model: str = ""
-    """The model that is asked; "" if no prompt is sent."""
+    # All text of a request, by which tokens are estimated that the endpoint does not count.
     sent: str = ""
-    """All text of a request, by which tokens are estimated that the endpoint does not count."""
+    # Tokens of each request that was answered.
     calls: list[Usage] = field(default_factory=list)
-    """Tokens of each request that was answered."""
+    # Requests without an answer that may be billed all the same.
     unanswered: int = 0
-    """Requests without an answer that may be billed all the same."""
+    # Requests that failed in a way that may pass, "ask again"; other faults do not count.
     faults: int = 0
-    """Requests that failed in a way that may pass, "ask again"; other faults do not count."""
+    # Replies without content.
     empty: int = 0
-    """Replies without content."""
+    # Batches that ended without a reply to the prompt.
     batches: int = 0
-    """Batches that ended without a reply to the prompt."""
 
     @property
     def spent(self) -> int:

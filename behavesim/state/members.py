@@ -42,19 +42,19 @@ class Member:
     operator: str = "template"
     origin: GroupName | None = None
     scores: tuple[float, ...] = field(default=(), repr=False)
+    # CPU seconds of its evaluation, for a copy the original's; None if unknown.
     cpu_s: float | None = None
-    """CPU seconds of its evaluation, for a copy the original's; None if unknown."""
+    # Those of the CPU seconds that count towards the limit; None if unknown.
     counted_s: float | None = None
-    """Those of the CPU seconds that count towards the limit; None if unknown."""
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
+    # What the task or the evaluator measured besides the score, by name; empty if nothing.
     metrics: Metrics = field(default_factory=dict, repr=False)
-    """What the task or the evaluator measured besides the score, by name; empty if nothing."""
+    # What the task or the evaluator said about the program in words; empty if nothing.
     feedback: str = field(default="", repr=False)
-    """What the task or the evaluator said about the program in words; empty if nothing."""
+    # The scores on further instances, by number; empty without a race, or if it did not go on.
     raced: tuple[float, ...] = field(default=(), repr=False)
-    """The scores on further instances, by number; empty without a race, or if it did not go on."""
+    # The event that gave it its score; None without a race, and for the template.
     race_ended: RaceEnded | None = field(default=None, repr=False)
-    """The event that gave it its score; None without a race, and for the template."""
 
     @property
     def all_scores(self) -> tuple[float, ...]:
@@ -101,25 +101,25 @@ class Member:
 class OpenCandidate:
     """A candidate that was asked for and is not registered yet. What has not arrived yet is None."""
 
+    # The event that asked for it; the last one if it was asked for again.
     asked: Asked
-    """The event that asked for it; the last one if it was asked for again."""
     reply: Reply | None = None
     outcome: Evaluated | Rejected | None = None
     compared: Compared | None = None
+    # Number of times it was asked for again after a rejection.
     repairs: int = 0
-    """Number of times it was asked for again after a rejection."""
+    # The thought of its first rejected reply that had one, or "". Replies to repairs describe the fix instead.
     idea: str = ""
-    """The thought of its first rejected reply that had one, or "". Replies to repairs describe the fix instead."""
+    # The text of the program to which edits in a reply apply: `first_parent_source` of its first prompt.
     shown: str = ""
-    """The text of the program to which edits in a reply apply: `first_parent_source` of its first prompt."""
+    # The utility of the best program that its first prompt showed; None if unknown.
     baseline_utility: float | None = None
-    """The utility of the best program that its first prompt showed; None if unknown."""
+    # The event that it is to be judged on further instances, until the result arrives; None at all other times.
     gone_on: GoneOn | None = None
-    """The event that it is to be judged on further instances, until the result arrives; None at all other times."""
+    # Its scores on further instances, by number.
     raced: tuple[float, ...] = ()
-    """Its scores on further instances, by number."""
+    # The event that ended its race; None before, and without a race.
     race_ended: RaceEnded | None = None
-    """The event that ended its race; None before, and without a race."""
 
     @property
     def id(self) -> CandidateId:
@@ -180,25 +180,25 @@ class Group:
     """A group of the archive: its members, in the order of the last regrouping and then of arrival, and counts."""
 
     members: list[CandidateId] = field(default_factory=list)
+    # Number of programs added since the last regrouping, evicted ones included.
     added: int = 0
-    """Number of programs added since the last regrouping, evicted ones included."""
+    # Number of registered candidates at the last regrouping; 0 before the first.
     arranged_at: int = 0
-    """Number of registered candidates at the last regrouping; 0 before the first."""
+    # Active seconds of the run at the last regrouping, by its clock readings; 0 before the first.
     arranged_at_s: float = 0.0
-    """Active seconds of the run at the last regrouping, by its clock readings; 0 before the first."""
+    # The program that last improved the group's best score, though it may be evicted; None if none ever joined.
     improved_at: CandidateId | None = None
-    """The program that last improved the group's best score, though it may be evicted; None if none ever joined."""
+    # The highest utility that a member has had since the last regrouping; None if there was no member.
     best: float | None = None
-    """The highest utility that a member has had since the last regrouping; None if there was no member."""
+    # The best score at the last regrouping and each better one since: (candidates registered before it, score).
     bests: list[tuple[int, float]] = field(default_factory=list)
-    """The best score at the last regrouping and each better one since: (candidates registered before it, score)."""
+    # Mean similarity to this group, or its members, of programs added since the last regrouping that were compared.
     inside: Mean = Mean()
-    """Mean similarity to this group, or its members, of programs added since the last regrouping that were compared."""
+    # Mean similarity to other groups of the programs added since the last regrouping that the method compared.
     between: Mean = Mean()
-    """Mean similarity to other groups of the programs added since the last regrouping that the method compared."""
 
+    # Whether the group only refers to programs that are members of other groups, and adds none to the archive.
     is_selection: bool = False
-    """Whether the group only refers to programs that are members of other groups, and adds none to the archive."""
 
     @classmethod
     def arranged(cls, members: Sequence[Member], registered: int, active_s: float, is_selection: bool) -> Group:
@@ -233,13 +233,11 @@ class Note:
 
     asked: NoteAsked
     reply: Reply | None = None
+    # The score of the last program that the note is about, which is the best of them; None if unknown.
     score: float | None = None
-    """The score of the last program that the note is about, which is the best of them; None if unknown."""
+    # The scores of the candidates registered since whose parents were these programs; None for a rejected one. Empty if
+    # the note is about one program; a later note about the same programs takes over from it.
     children: list[float | None] = field(default_factory=list)
-    """The scores of the candidates registered since whose parents were these programs; None for a rejected one.
-
-    Empty if the note is about one program; a later note about the same programs takes over from it.
-    """
 
     @property
     def text(self) -> str:

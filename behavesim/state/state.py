@@ -55,87 +55,87 @@ FAILURES = 3
 class RunState:
     """Where a run stands. Only `apply` changes it; everybody else only reads it."""
 
+    # Which scores are better, and the best one known.
     objective: Objective
-    """Which scores are better, and the best one known."""
 
     # the whole run
 
+    # The settings and the provenance in force, from the start or the last fork; None before the start.
     started: RunStarted | None = None
-    """The settings and the provenance in force, from the start or the last fork; None before the start."""
+    # The sandbox's isolation level: strong+, strong, partial or process; "" before the start.
     isolation: str = ""
-    """The sandbox's isolation level: strong+, strong, partial or process; "" before the start."""
+    # The `reason` of RunStopped; None while the run goes on, or if it was killed.
     stopped: str | None = None
-    """The `reason` of RunStopped; None while the run goes on, or if it was killed."""
+    # What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise.
     failure: str = ""
-    """What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise."""
+    # Requests sent but unanswered at the last stop; they may be billed. None: unknown, or running.
     under_way: int | None = None
-    """Requests sent but unanswered at the last stop; they may be billed. None: unknown, or running."""
+    # The budgets (candidates) that were used up since the start or the last fork, in order.
     used_budgets: list[int] = field(default_factory=list)
-    """The budgets (candidates) that were used up since the start or the last fork, in order."""
+    # Number of candidates asked for, injected ones included; a repair does not count again.
     asked: int = 0
-    """Number of candidates asked for, injected ones included; a repair does not count again."""
+    # Number of candidates registered. They are registered in the order of their numbers.
     registered: int = 0
-    """Number of candidates registered. They are registered in the order of their numbers."""
+    # Number of regroupings and notes since a candidate was last asked for or registered, or since a fork.
     idle_decisions: int = 0
-    """Number of regroupings and notes since a candidate was last asked for or registered, or since a fork."""
+    # Injected programs that have not become candidates yet, oldest first.
     injected: list[Injected] = field(default_factory=list)
-    """Injected programs that have not become candidates yet, oldest first."""
+    # The names of all injected programs, those that became candidates included, and of all advice.
     brought_names: set[str] = field(default_factory=set)
-    """The names of all injected programs, those that became candidates included, and of all advice."""
+    # All advice and its withdrawals, in order; `not_before` is the candidate from which each holds.
     advised: list[Advised] = field(default_factory=list)
-    """All advice and its withdrawals, in order; `not_before` is the candidate from which each holds."""
+    # Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before.
     active_s: float = 0.0
-    """Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before."""
+    # Clock readings not in force yet, oldest first: they wait until their number of candidates is registered.
     readings: list[ClockRead] = field(default_factory=list)
-    """Clock readings not in force yet, oldest first: they wait until their number of candidates is registered."""
+    # The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have no
+    # reply yet.
     batched: dict[int, BatchSent] = field(default_factory=dict)
-    """The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have
-    no reply yet."""
+    # The latest choice on validation instances since the start or the last fork; None if none was made.
     recommended: Recommended | None = None
-    """The latest choice on validation instances since the start or the last fork; None if none was made."""
+    # Number of registered candidates that `recommended` was chosen from; None if none was made.
     recommended_of: int | None = None
-    """Number of registered candidates that `recommended` was chosen from; None if none was made."""
+    # The latest portfolio since the start or the last fork; None if none was chosen.
     portfolio: PortfolioChosen | None = None
-    """The latest portfolio since the start or the last fork; None if none was chosen."""
+    # Number of this run's registered candidates that `portfolio` was chosen from; None if none was chosen.
     portfolio_of: int | None = None
-    """Number of this run's registered candidates that `portfolio` was chosen from; None if none was chosen."""
+    # Counts of outcomes and requests.
     tally: Tally = field(default_factory=Tally)
-    """Counts of outcomes and requests."""
 
     # candidates, the archive and the method's notes
 
+    # Candidates asked for and not registered yet, in the order of their numbers.
     open: dict[CandidateId, OpenCandidate] = field(default_factory=dict)
-    """Candidates asked for and not registered yet, in the order of their numbers."""
+    # The last event that asked for a new candidate, injected programs and repairs left out; None before the first, and
+    # after a fork.
     last_asked: Asked | None = None
-    """The last event that asked for a new candidate, injected programs and repairs left out; None before the first,
-    and after a fork."""
+    # The program that the search starts from; None until it is evaluated, which comes before the first candidate.
     template: Member | None = None
-    """The program that the search starts from; None until it is evaluated, which comes before the first candidate."""
+    # The archive: the members of all groups, the ungrouped programs, and the template.
     members: dict[CandidateId, Member] = field(default_factory=dict)
-    """The archive: the members of all groups, the ungrouped programs, and the template."""
+    # The groups of the archive, in the order in which they were first named.
     groups: dict[GroupName, Group] = field(default_factory=dict)
-    """The groups of the archive, in the order in which they were first named."""
+    # Programs of the archive that wait for a group, in order of registration.
     ungrouped: list[CandidateId] = field(default_factory=list)
-    """Programs of the archive that wait for a group, in order of registration."""
+    # The notes (texts) that the method asked for, by their numbers.
     notes: dict[int, Note] = field(default_factory=dict)
-    """The notes (texts) that the method asked for, by their numbers."""
+    # The parents that prompts have shown so far, by operator; those that show none are left out.
     shown_parents: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
-    """The parents that prompts have shown so far, by operator; those that show none are left out."""
+    # A hash of every prompt for a program so far, so that none is asked twice word for word.
     asked_texts: set[bytes] = field(default_factory=set)
-    """A hash of every prompt for a program so far, so that none is asked twice word for word."""
+    # Number of registered candidates that were rejected, by the group that their question named; None for no group.
     rejected_from: Counter[GroupName | None] = field(default_factory=Counter)
-    """Number of registered candidates that were rejected, by the group that their question named; None for no group."""
+    # What each model has done for the run, by its name in the replies.
     models: dict[str, ModelRecord] = field(default_factory=dict)
-    """What each model has done for the run, by its name in the replies."""
+    # The best registered candidate, the oldest of equally good ones; None before the first feasible one.
     best: Member | None = None
-    """The best registered candidate, the oldest of equally good ones; None before the first feasible one."""
+    # Each candidate that scored better than all registered before it, and its score; oldest first. The template does
+    # not count.
     bests: list[tuple[CandidateId, float]] = field(default_factory=list)
-    """Each candidate that scored better than all registered before it, and its score; oldest first. The template does
-    not count."""
+    # The last FAILURES registered candidates that were rejected, in the order of their numbers.
     failures: deque[Rejected] = field(default_factory=lambda: deque(maxlen=FAILURES))
-    """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
+    # What prompts say of all registered candidates.
     tried: PromptHistory = field(default_factory=PromptHistory)
-    """What prompts say of all registered candidates."""
     _awaited: dict[int, Note] = field(default_factory=dict)  # the notes without a reply: few, of thousands in `notes`
     _noted: dict[tuple[CandidateId, ...], int] = field(default_factory=dict)  # the last note about some programs
     _digest: Any = field(default_factory=hashlib.sha256)  # updated on each registration: no list is needed

@@ -264,14 +264,14 @@ GROWTH = 3
 class CostEstimate:
     """The expected requests, tokens and cost of runs."""
 
+    # The models that may be asked.
     models: tuple[str, ...]
-    """The models that may be asked."""
+    # The expected number of requests and of tokens, for all runs together.
     tokens: Tokens
-    """The expected number of requests and of tokens, for all runs together."""
+    # The cost in USD at the most expensive model's price; None if a price is unknown.
     cost_usd: float | None
-    """The cost in USD at the most expensive model's price; None if a price is unknown."""
+    # The number of earlier requests whose mean tokens were used; 0 means that the tokens are guessed.
     answered: int
-    """The number of earlier requests whose mean tokens were used; 0 means that the tokens are guessed."""
 
     @property
     def sentence(self) -> str:
@@ -339,16 +339,16 @@ LONG_S = 2.0
 class DryRun:
     """What a dry run found."""
 
+    # The template's score on the search's instances, in the task's unit.
     template_score: float
-    """The template's score on the search's instances, in the task's unit."""
+    # The text of the first prompt; empty if the method asks for nothing at the start.
     prompt: str
-    """The text of the first prompt; empty if the method asks for nothing at the start."""
+    # Expected seconds for evaluating all programs of the budget on the run's workers; of a cluster, one worker is
+    # counted. Each program is taken to need as long as a second evaluation of the template, start included, or as the
+    # template's CPU time if that is LONG_S or more.
     evaluating_s: float
-    """Expected seconds for evaluating all programs of the budget on the run's workers; of a cluster, one worker is
-    counted. Each program is taken to need as long as a second evaluation of the template, start included, or as the
-    template's CPU time if that is LONG_S or more."""
+    # The expected requests, tokens and cost; None for a proposer that costs nothing.
     cost: CostEstimate | None
-    """The expected requests, tokens and cost; None for a proposer that costs nothing."""
 
 
 async def dry_run(launch: Launch) -> DryRun:
