@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         search,
         search_sync,
     )
-    from behavesim.application.trackers.tracking import track
+    from behavesim.application.trackers import track
     from behavesim.base.errors import BehavesimError
     from behavesim.base.tokens import Usage
     from behavesim.methods.method import Method, MethodSettings, question
@@ -79,7 +79,7 @@ _HOMES = {
     "resume_sync": "application.python",
     "search": "application.python",
     "search_sync": "application.python",
-    "track": "application.trackers.tracking",
+    "track": "application.trackers",
 }
 
 __all__ = [

@@ -118,7 +118,7 @@ def export(
         raise UsageError("name a folder for the programs, or --mlflow, --wandb or --tensorboard")
     loaded = read_run(runs_dir, run)
     if chosen:
-        from behavesim.application.trackers.tracking import track  # imported late: most exports need no tracker
+        from behavesim.application.trackers import track  # imported late: most exports need no tracker
 
         for name, target in chosen.items():
             track(name, target, loaded.folder.path).close()

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import behavesim as bs
-from behavesim.application.trackers import tracking
-from behavesim.application.trackers.tracking import TRACKERS, Row, Tracking, track
+from behavesim.application import trackers
+from behavesim.application.trackers import Row, Tracking, track
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.state.events import Event
 from behavesim.state.state import RunState
@@ -103,7 +102,7 @@ async def test_runs_of_one_name_have_logs_of_their_own_and_a_run_that_was_moved_
 async def test_a_tracker_that_fails_at_any_call_ends_no_search_and_gets_later_what_it_did_not_take(
     fails_at: Sequence[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tracking, "AT_ONCE", 2)
+    monkeypatch.setattr(trackers, "AT_ONCE", 2)
     kept, folder = Kept(fails_at=fails_at), RunFolder(tmp_path / "first")
     watched = Tracking(kept, folder)
     run = await bs.search("tsp", budget=9, runs_dir=tmp_path, name="first", on_event=watched, **SETTINGS)
@@ -125,9 +124,9 @@ async def test_a_tracker_that_fails_at_any_call_ends_no_search_and_gets_later_wh
 async def test_a_search_waits_for_no_tracker_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tracking, "AT_ONCE", 2)
-    monkeypatch.setattr(tracking, "CLOSE_S", 0.01)
-    monkeypatch.setattr(tracking, "OFTEN_S", 0.0)
+    monkeypatch.setattr(trackers, "AT_ONCE", 2)
+    monkeypatch.setattr(trackers, "CLOSE_S", 0.01)
+    monkeypatch.setattr(trackers, "OFTEN_S", 0.0)
     kept, answers = Kept(), threading.Event()
     monkeypatch.setattr(kept, "call", answers.wait)
     watched = Tracking(kept, RunFolder(tmp_path / "first"))
@@ -176,7 +175,7 @@ async def test_mlflow_at_a_server_that_is_down_ends_no_search(
 ) -> None:
     pytest.importorskip("mlflow", reason="mlflow is not installed")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    monkeypatch.setattr(tracking, "CLOSE_S", 0.01)
+    monkeypatch.setattr(trackers, "CLOSE_S", 0.01)
     with http_server(answers) as url:
         watched = track("mlflow", url, tmp_path / "first")
         run = await bs.search("tsp", budget=3, runs_dir=tmp_path, name="first", on_event=watched, **SETTINGS)
@@ -223,14 +222,12 @@ def test_an_unknown_tracker_is_named() -> None:
 async def test_a_tracker_whose_package_is_missing_is_named_and_any_other_is_told_while_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = "behavesim.application.trackers.tensorboard"
-    monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r'tensorboard is not installed .*pip install "behavesim\[tensorboard\]"'):
         track("tensorboard", "there", tmp_path / "first")
     kept: dict[str, Kept] = {}
-    made = SimpleNamespace(**{TRACKERS["tensorboard"]: lambda target: kept.setdefault(target, Kept())})
-    monkeypatch.setitem(sys.modules, module, made)  # type: ignore[arg-type]
-    monkeypatch.setattr(tracking, "AT_ONCE", 2)
+    monkeypatch.setattr(trackers, "TRACKERS", {"tensorboard": lambda target: kept.setdefault(target, Kept())})
+    monkeypatch.setattr(trackers, "AT_ONCE", 2)
     watched = track("tensorboard", "there", tmp_path / "first")
     known: list[int] = []
 

@@ -1,4 +1,7 @@
-"""Logs runs to trackers from their journals: the same code does so while a run goes on and afterwards."""
+"""Logs runs to MLflow, Weights & Biases or TensorBoard from their journals, while they go on or afterwards.
+
+The trackers' packages are extras: each is imported when its tracker is made.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,11 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from behavesim.base.errors import BehavesimError, JournalError, UsageError, nearest
 from behavesim.base.notices import OFTEN_S, Sparing, on_stderr
@@ -24,8 +26,6 @@ from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
-# The name of each tracker's class, by the tracker's name; its module in this package has the same name.
-TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "WandB", "tensorboard": "TensorBoard"}
 # Number of candidates that are logged together: a tracker's call may take as long for one as for a hundred.
 AT_ONCE = 100
 # Seconds after a run's stop for which the process waits, before it ends, for a tracker to take the rest.
@@ -221,6 +221,146 @@ class Tracking:
         return {name: float(value) for name, value in found.items() if value is not None}
 
 
+# The name of the MLflow experiment that holds all runs.
+EXPERIMENT = "behavesim"
+# Name of the tag that holds a run's key; `begin` finds the log of a run by it.
+KEY = "behavesim.key"
+# Name of the tag that holds a run's name.
+RUN = "behavesim.run"
+# Number of characters to which the text of a parameter is cut: MLflow refuses more than 6000.
+LONGEST = 5000
+# Largest number of metrics in one call, because MLflow refuses more; further metrics take further calls.
+MOST = 1000
+
+
+class MLflow:
+    """A `Tracker` that logs runs to an MLflow store."""
+
+    def __init__(self, target: str) -> None:
+        """`target` is a tracking URI such as "sqlite:///mlflow.db" or "http://HOST:5000", or a folder."""
+        from mlflow import MlflowClient, entities
+
+        self._client = MlflowClient(tracking_uri=target)
+        self._entities = entities
+        self._id = ""
+
+    def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
+        """Open the MLflow run whose tag KEY is `key`, or create it as `name`; return its last step, 0 for a new one."""
+        known = self._client.get_experiment_by_name(EXPERIMENT)
+        experiment = self._client.create_experiment(EXPERIMENT) if known is None else known.experiment_id
+        found: Sequence[Any] = self._client.search_runs([experiment], f"tags.`{KEY}` = '{key}'")
+        if found:
+            run = found[0]
+            self._client.update_run(run.info.run_id, status="RUNNING")
+        else:
+            run = self._client.create_run(experiment, tags={KEY: key, RUN: name}, run_name=name)
+        self._id = run.info.run_id
+        if not run.data.params:  # new, or the server failed just after it was made
+            params = [self._entities.Param(setting, text[:LONGEST]) for setting, text in settings.items()]
+            self._client.log_batch(self._id, params=params)
+        if not found:
+            return 0
+        return max((each.step for each in self._client.get_metric_history(self._id, "feasible")), default=0)
+
+    def log(self, rows: Sequence[Row]) -> None:
+        """Add each number of the rows as a metric, at the row's step and time."""
+        metrics = [
+            self._entities.Metric(name, value, round(1000 * row.at), row.step)
+            for row in rows
+            for name, value in row.values.items()
+        ]
+        for first in range(0, len(metrics), MOST):
+            self._client.log_batch(self._id, metrics=metrics[first : first + MOST])
+
+    def end(self, facts: Mapping[str, str], program: str) -> None:
+        """Add the facts as tags `behavesim.NAME` and the program as the artifact `best.py`; finish the MLflow run."""
+        for name, text in facts.items():
+            self._client.set_tag(self._id, f"behavesim.{name}", text)
+        if program:
+            self._client.log_text(self._id, program, "best.py")
+        self._client.set_terminated(self._id)
+
+
+class WandB:
+    """A Weights & Biases run, written offline into the folder `wandb` of the current directory.
+
+    `wandb sync` then sends it to the project `target`.
+    """
+
+    def __init__(self, target: str) -> None:
+        """`target` is the project to which `wandb sync` will add the run."""
+        import wandb
+
+        self._wandb = wandb
+        self._project = target
+        self._run: Any = None
+
+    def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
+        """Begin an offline run with the key as its id, and return 0; `wandb sync` overwrites what it has."""
+        self._run = self._wandb.init(
+            project=self._project,
+            id=key,
+            name=name,
+            resume="allow",
+            config=dict(settings),
+            mode="offline",
+            settings=self._wandb.Settings(silent=True),
+        )
+        return 0
+
+    def log(self, rows: Sequence[Row]) -> None:
+        """Add the numbers of the rows at their steps, and each row's time (seconds since 1970) as `time`."""
+        for row in rows:
+            self._run.log({**row.values, "time": row.at}, step=row.step)
+
+    def end(self, facts: Mapping[str, str], program: str) -> None:
+        """Add the facts and the program ("" for none) to the summary, and finish the offline run."""
+        self._run.summary.update({**facts, "best_program": program})
+        self._run.finish()
+
+
+class TensorBoard:
+    """A `Tracker` that writes the event files of each run into a folder of its own, NAME-KEY."""
+
+    def __init__(self, target: str) -> None:
+        """`target` is the folder of the runs' folders; `begin` makes it if it is missing."""
+        from tensorboardX import SummaryWriter
+
+        self._open = SummaryWriter
+        self._folder = Path(target)
+        self._writer: SummaryWriter | None = None
+
+    def begin(self, key: str, name: str, settings: Mapping[str, str]) -> int:
+        """Begin a new event file for the run, and return 0, so that all rows are logged again.
+
+        TensorBoard then hides the rows of the run's older files. The folder of a run that was renamed keeps its name.
+        """
+        short = key[:8]
+        known = sorted(self._folder.glob(f"*-{short}"))
+        folder = known[0] if known else self._folder / f"{name}-{short}"
+        self._writer = self._open(str(folder), purge_step=0)
+        self._writer.add_text("settings", "\n".join(f"- {setting}: {text}" for setting, text in settings.items()))
+        return 0
+
+    def log(self, rows: Sequence[Row]) -> None:
+        """Add each number of the rows as a scalar, at the row's step and time."""
+        assert self._writer is not None, "`begin` comes first"
+        for row in rows:
+            for name, value in row.values.items():
+                self._writer.add_scalar(name, value, row.step, row.at)
+
+    def end(self, facts: Mapping[str, str], program: str) -> None:
+        """Add the facts and the best program as texts, and close the file; `program` is "" if there is none."""
+        assert self._writer is not None, "`begin` comes first"
+        for name, text in {**facts, "best program": f"```python\n{program}\n```" if program else ""}.items():
+            self._writer.add_text(name, text)
+        self._writer.close()
+
+
+# What makes each tracker from its target, by the tracker's name.
+TRACKERS: Mapping[str, Callable[[str], Tracker]] = {"mlflow": MLflow, "wandb": WandB, "tensorboard": TensorBoard}
+
+
 def track(tracker: str, target: str, run: str | Path) -> Tracking:
     """Return an object that logs a run to a tracker while the run goes on, if `behavesim.search` gets it as `on_event`.
 
@@ -237,7 +377,7 @@ def track(tracker: str, target: str, run: str | Path) -> Tracking:
     if tracker not in TRACKERS:
         raise UsageError(f"there is no tracker {tracker!r}; {nearest(tracker, TRACKERS) or ', '.join(TRACKERS)}")
     try:
-        module = import_module(f"behavesim.application.trackers.{tracker}")
+        made = TRACKERS[tracker](target)
     except ImportError as error:
         raise UsageError(f'{tracker} is not installed ({error}); pip install "behavesim[{tracker}]"') from None
-    return Tracking(getattr(module, TRACKERS[tracker])(target), RunFolder(Path(run)))
+    return Tracking(made, RunFolder(Path(run)))

@@ -1,1 +1,0 @@
-"""Logs a run to an experiment tracker, live or afterwards: MLflow, Weights & Biases or TensorBoard."""
