@@ -23,7 +23,6 @@ from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import judging
 from behavesim.engine.outcome import outcome_of_copy, outcome_of_verdict, raced_of_verdict, without_addresses
-from behavesim.evaluators.evaluation import STAGE_SCORE
 from behavesim.evaluators.tracing import is_of_the_clock
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import ProposerContext, proposer_of, proposer_type
@@ -424,10 +423,7 @@ def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
     if is_self_reported:
         metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
     if isinstance(event, Rejected):
-        # Old journals say "stage-N" of a failure at a stage without a score, where new ones say "evaluator", and have
-        # other words of the sandbox: treat them alike.
-        is_old = event.reason.startswith("stage-") and STAGE_SCORE not in event.metrics
-        reason = "evaluator" if is_old else event.reason
+        # old journals have other words of the sandbox: treat them alike
         message = _WORDS_OF_LENGTHS.sub(_OLD_LENGTHS, _WORDS_OF_EXIT.sub(_OLD_EXIT, without_addresses(event.message)))
-        return replace(event, cpu_s=0.0, reason=reason, message=message, metrics=metrics)
+        return replace(event, cpu_s=0.0, message=message, metrics=metrics)
     return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)

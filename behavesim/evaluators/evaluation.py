@@ -179,8 +179,8 @@ def _is_ours(filename: str) -> bool:
 
 # Address ("module:function") of what the sandbox calls to load an evaluator.
 LOADER = "behavesim.evaluators.evaluation:load"
-# Name of the metric that holds a program's score at the stage where it stopped.
-STAGE_SCORE = "stage_score"
+# Name of the metric that holds the number of the stage at which a program stopped, since its score was too low.
+STOPPED = "stopped_at_stage"
 _JOURNALS = ("run.db", "*/run.db", "*/*/run.db", "*/*/*/run.db")
 
 
@@ -270,16 +270,14 @@ class EvaluatorJudge:
 def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
     """Return an evaluation's Result as a Verdict, or a Failure; `cpu_s` is the CPU time of all its processes (s).
 
-    A program whose score at stage N was too low has the reason "stage-N", and that score is its metric STAGE_SCORE. Any
-    other failure has the reason "evaluator".
+    A program that stopped at a stage has the score of that stage; its metric STOPPED says which one.
     """
     if found.failure or found.score is None:
-        reached = {STAGE_SCORE: found.score} if found.stage and found.score is not None else {}
-        reason = f"stage-{found.stage}" if reached else "evaluator"
         said = found.failure[:500] or "the evaluator gave no score"
-        return Failure(reason, said, cpu_s, {**reached, **found.metrics}, found.feedback)
+        return Failure("evaluator", said, cpu_s, found.metrics, found.feedback)
     behaviour = Trajectory.prefixes(list(found.steps or (0,)))
-    return Verdict(found.score, (found.score,), (behaviour,), cpu_s, found.metrics, found.feedback, cpu_s)
+    metrics = {STOPPED: float(found.stage), **found.metrics} if found.stage else found.metrics
+    return Verdict(found.score, (found.score,), (behaviour,), cpu_s, metrics, found.feedback, cpu_s)
 
 
 # What a class evaluator says of itself: it is asked in the sandbox, since its code runs when it is imported.

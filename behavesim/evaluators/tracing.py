@@ -36,11 +36,11 @@ LONGEST_FAILURE = 2_000
 class Result:
     """What one evaluation of a program found, as the evaluator reports it: nothing in it is checked."""
 
-    score: float | None  # None for a failed program, except one that stopped at a stage with a score too low
+    score: float | None  # None for a failed program
     metrics: Metrics = field(default_factory=dict)  # one that is not finite is its text, such as "nan"
     feedback: str = ""  # for people and models
     failure: str = ""  # why the program failed; "" if it did not
-    # from 1, the stage that raised, or before the last gave no score or one too low; 0 if none did or there is only one
+    # from 1, the stage at which it stopped: its score was too low, or it failed there; 0 if it passed, or for one stage
     stage: int = 0
     steps: tuple[int, ...] = ()  # the behaviour, a number for each step
     traced: str = ""  # what that was taken from

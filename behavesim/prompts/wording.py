@@ -282,7 +282,10 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
         "Only text between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change; the rest is put back."
         if has_blocks
         else "",
-        f"The evaluation has stages: to be evaluated to the end, a program needs {passing}." if thresholds else "",
+        f"The evaluation has stages: to be evaluated to the end, a program needs {passing}. "
+        "Below that it keeps the score of the stage where it stopped."
+        if thresholds
+        else "",
         f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory, no network, "
         "and temporary files alone to write to.",
         "The program may import the standard library of Python 3.11, and what else is installed, such as what the "

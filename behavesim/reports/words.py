@@ -30,8 +30,6 @@ REJECTED: Mapping[str, str] = {
     "outside": "changed outside the marked blocks",
     "refusal": "declined by the model",
     "signature": "with other parameters",
-    "stage-1": "stopped at stage 1",
-    "stage-2": "stopped at stage 2",
     "syntax": "with syntax errors",
     "timeout": "timed out",
     "too-long": "too long",

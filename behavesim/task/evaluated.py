@@ -47,7 +47,8 @@ class EvaluatorFile:
 
     `evaluator` is a Python file, "FILE.py:Class", "module:Class", or a command with `{program}` for the program's path.
     `program` is the first program: a file, or a folder of files. `thresholds`, for openevolve alone, are the least
-    scores with which a program passes from stage 1 to 2, and from 2 to 3; without any, only `evaluate` is called.
+    scores with which a program goes on from stage 1 to 2, and from 2 to 3; below, it keeps the score of the stage where
+    it stopped. Without any, only `evaluate` is called.
     `entry_point` is the name that a class evaluator calls. `runs_in` is the folder in which a command runs.
     `best_known` is a score, None if none is known. `timeout_s` is in CPU seconds, of all processes together. `budget`
     is the default number of programs to generate. The task has a default for an empty `name` or `description`.

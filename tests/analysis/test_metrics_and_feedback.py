@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Run:
         started(CLAIMED),
         told(feasible(0, 3.0), "as expected", speed=2.5, error="nan"),
         told(feasible(1, 2.5, [3, 2, 1, 0]), speed=1.0, size=7.0),
-        told(rejected(2, "stage-1", "too slow"), "a traceback", stage_score=0.25),
+        told(rejected(2, "evaluator", "too slow"), "a traceback", speed=0.25),
     )
 
 
@@ -40,10 +40,10 @@ def test_the_view_of_metrics_has_a_row_for_each(run: Run) -> None:
             (0, "error", None, "nan"),
             (1, "speed", 1.0, None),
             (1, "size", 7.0, None),
-            (2, "stage_score", 0.25, None),
+            (2, "speed", 0.25, None),
         ]
         found = db.execute("SELECT candidate, reason, feedback FROM candidates").fetchall()
-        assert found == [(0, None, "as expected"), (1, None, ""), (2, "stage-1", "a traceback")]
+        assert found == [(0, None, "as expected"), (1, None, ""), (2, "evaluator", "a traceback")]
 
 
 def test_a_data_frame_has_a_column_for_each_metric(run: Run) -> None:
@@ -63,7 +63,7 @@ def test_the_lines_of_an_export_have_them_by_name(run: Run, tmp_path: Path) -> N
     assert [line["metrics"] for line in lines] == [
         {"speed": 2.5, "error": "nan"},
         {"speed": 1.0, "size": 7.0},
-        {"stage_score": 0.25},
+        {"speed": 0.25},
     ]
 
 
@@ -90,12 +90,8 @@ def test_documents_have_metrics_and_the_source_of_scores(run: Run) -> None:
     assert ", self-reported" in repr(run)
     assert [each["metrics"] for each in found["top"]] == [{"speed": 1.0, "size": 7.0}, {"speed": 2.5, "error": "nan"}]
     shown = candidate_details(run, 2).document()
-    assert (shown["metrics"], shown["feedback"]) == ({"stage_score": 0.25}, "a traceback")
+    assert (shown["metrics"], shown["feedback"]) == ({"speed": 0.25}, "a traceback")
     assert shown["score_source"] == "self-reported"
-
-
-def test_what_stopped_at_a_stage_is_a_reason_of_its_own(run: Run) -> None:
-    assert [(each.reason, each.count) for each in report(run).failures] == [("stage-1", 1)]
 
 
 def test_a_run_without_metrics_has_no_table_of_them(tmp_path: Path) -> None:

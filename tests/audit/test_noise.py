@@ -56,12 +56,6 @@ def test_times_and_addresses_do_not_last() -> None:
         timed[0]
     ) != without_volatile(timed[1])
     assert without_volatile(timed[0], True) != without_volatile(replace(timed[0], metrics={"circles": 6.0}), True)
-    raised = replace(FAILED, reason="stage-1", message="stage 1 of 2 raised ValueError: no")
-    assert without_volatile(raised) == without_volatile(replace(raised, reason="evaluator")), (
-        "journals of before have its old name"
-    )
-    stopped = replace(raised, metrics={"stage_score": 0.1})
-    assert without_volatile(stopped) != without_volatile(replace(stopped, reason="evaluator"))
     assert without_volatile(FAILED) != without_volatile(Rejected(3, "evaluation", "evaluator", "no route"))
 
 

@@ -25,7 +25,7 @@ def value(path):
 
 
 def evaluate_stage1(path):
-    return {"combined_score": 0.0 if value(path) > 2.9 else 1.0}
+    return {"combined_score": -9.0 if value(path) > 2.9 else 1.0}
 
 
 def evaluate_stage2(path):
@@ -74,20 +74,29 @@ def test_every_screen_says_it_too(behavesim: Command, at: Path) -> None:
     assert "programs are compared by the numbers that their functions return" in behavesim("report", "told").out
 
 
-def test_what_stopped_at_the_first_stage_is_a_reason_with_that_stages_score(behavesim: Command, at: Path) -> None:
-    (found,) = behavesim("report", "told", "--json").document["runs"]
-    assert "stage-1" in found["rejected"]
-    (reason,) = [each for each in found["failures"] if each["reason"] == "stage-1"]
-    shown = behavesim("show", "told", reason["candidate"], "--json").document
-    assert shown["metrics"] == {"stage_score": 0.0, "combined_score": 0.0}
-    assert "stopped at stage 1" in behavesim("report", "told").out
+def test_what_stopped_at_the_first_stage_keeps_that_stages_score(behavesim: Command, at: Path) -> None:
+    shown = [behavesim("show", "told", number, "--json").document for number in range(24)]
+    stopped = [each for each in shown if "stopped_at_stage" in each["metrics"]]
+    assert stopped and all(
+        (each["status"], each["score"], each["metrics"])
+        == ("feasible", -9.0, {"stopped_at_stage": 1.0, "combined_score": -9.0})
+        for each in stopped
+    )
+    assert stopped[0]["feedback"] == "stopped at stage 1 of 2: its score -9 is below 0.5"
+
+
+def test_a_first_program_that_stops_at_a_stage_starts_a_run(behavesim: Command, at: Path, tmp_path: Path) -> None:
+    (at / "high.py").write_text(FIRST.replace("1.0\n", "2.0\n"))
+    (at / "high.toml").write_text(TASK.replace("first.py", "high.py"))
+    options = ("--budget", 2, "--runs-dir", tmp_path)
+    assert behavesim("run", "high.toml", *options, "--json").document["template"]["score"] == -9.0
 
 
 def test_prompts_show_metrics_feedback_and_recent_failures_and_are_derived_again(behavesim: Command, at: Path) -> None:
     texts = [each.prompt.text for _, _, each in read_events(at / "runs/told/run.db") if hasattr(each, "prompt")]
     assert not any("\0" in text for text in texts)
     assert any("Metrics: size" in text and "    note: the value was" in text for text in texts)
-    assert any("Programs that failed lately" in text and "- stage-1: stopped at stage 1" in text for text in texts)
+    assert any("stopped at stage 1 of 2: its score -9 is below 0.5" in text for text in texts)
     verified = behavesim("verify", "told", "--json").document
     assert (verified["differences"], verified["damage"]) == ([], [])
 

@@ -54,7 +54,7 @@ def test_random_numbers_without_a_seed_come_out_the_same_each_time(tmp_path):
     assert first and others == [first] * 3
 
 
-def test_a_program_that_fails_the_first_stage_does_not_reach_the_second():
+def test_a_program_below_the_first_threshold_keeps_that_stages_score_without_the_second_stage():
     file = file_of("openevolve", "noisy/evaluator.py", thresholds=(0.5, 0.75, 0.9))
     programs = [f"def choose(): return {x}" for x in (0.5, 9.0)]
     good, bad = results(file, *programs)
@@ -62,8 +62,10 @@ def test_a_program_that_fails_the_first_stage_does_not_reach_the_second():
     assert good.metrics["rough"] == pytest.approx(expected(0.5, 4)) and good.metrics["looks"] == 400.0
     assert good.feedback.splitlines() == ["note: a rough look", f"stderr: {expected(0.5, 400):.3f} of 1"]
     assert bad.stage == 1 and bad.score == pytest.approx((expected(9.0, 4) + 4) / 2)
-    assert "stopped at stage 1 of 2" in bad.failure and "below 0.5" in bad.failure
-    assert verdict_of(bad, 0.0).reason == "stage-1"
+    said, _, rest = bad.feedback.partition("\n")
+    assert said.startswith("stopped at stage 1 of 2: its score ") and said.endswith(" is below 0.5")
+    assert not bad.failure and "rough look" in rest and bad.metrics["looks"] == 4.0
+    assert verdict_of(bad, 0.0).score == bad.score
 
 
 def test_without_thresholds_the_whole_evaluation_is_called():
@@ -86,8 +88,8 @@ def test_later_stages_need_thresholds_and_keep_what_earlier_ones_found(tmp_path)
     assert (
         found[2].metrics["a"] == 1.0 and found[2].failure == "stage 2 of 3 raised ZeroDivisionError: division by zero"
     )
-    reasons = [verdict_of(each, 0.0).reason for each in found[1:]]
-    assert reasons == ["stage-2", "evaluator"], "an exception is no low score"
+    assert verdict_of(found[1], 0.0).score == 0.1
+    assert verdict_of(found[2], 0.0).reason == "evaluator", "an exception is no low score"
     (found,) = given(tmp_path, '{"a": 0.8}', evaluator=STAGES, thresholds=(0.5,))
     assert found.score == 0.8 and "b" not in found.metrics
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.evaluators.evaluation import STAGE_SCORE, EvaluatorJudge, verdict_of
+from behavesim.evaluators.evaluation import STOPPED, EvaluatorJudge, verdict_of
 from behavesim.evaluators.tracing import MOST_STEPS, Result, combine_metrics, numbers
 from behavesim.task.score import MOST_FEEDBACK, MOST_METRICS, WORDS
 from behavesim.task.verdict import Failure, Sent, Verdict
@@ -21,11 +21,10 @@ def test_a_verdict_has_the_metrics_and_the_feedback_of_the_evaluation() -> None:
     assert (verdict.score, verdict.metrics, verdict.feedback) == (2.0, {"a": 1.0, "b": "nan"}, "said")
 
 
-def test_a_program_that_stopped_at_a_stage_fails_for_that_reason_with_the_stages_score() -> None:
-    verdict = verdict_of(Result(0.25, {"a": 1.0}, "said", "stopped at stage 1 of 2", stage=1), 0.5)
-    assert isinstance(verdict, Failure)
-    assert (verdict.reason, verdict.metrics) == ("stage-1", {STAGE_SCORE: 0.25, "a": 1.0})
-    assert verdict.feedback == "said"
+def test_a_program_that_stopped_at_a_stage_keeps_the_score_of_that_stage() -> None:
+    verdict = verdict_of(Result(0.25, {"a": 1.0}, "said", stage=1), 0.5)
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.metrics, verdict.feedback) == (0.25, {STOPPED: 1.0, "a": 1.0}, "said")
 
 
 @pytest.mark.parametrize("failure", ["stage 1 of 2 raised ValueError: no", "the evaluator gave no finite score"])

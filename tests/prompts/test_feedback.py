@@ -22,9 +22,7 @@ from behavesim.state.state import RunState
 from behavesim.task import TaskReference
 
 TOLD = Member(0, "x = 1\n", 1.5, 1.5, metrics={"speed": 2.0, "error": "nan"}, feedback="line 1\n\nline `2`\n")
-FAILED = Rejected(
-    4, "evaluation", "stage-1", "stopped", metrics={"stage_score": 0.25}, feedback="Traceback\n  ValueError"
-)
+FAILED = Rejected(4, "evaluation", "evaluator", "stopped", metrics={"speed": 0.25}, feedback="Traceback\n  ValueError")
 
 
 def evaluated(folder: Path, **settings: object) -> Prompts:
@@ -56,7 +54,7 @@ def test_recent_failures_are_shown_with_their_reasons_and_what_was_said(tmp_path
     for prompt in (prompts.showing_programs("improve", [TOLD]), prompts.showing_template("initial", 0, TOLD)):
         asked = Asked(7, (0,), None, prompt)
         text = completed(prompts, asked, FAILED, FAILED)
-        assert text.count("- stage-1: stopped Metrics: stage_score 0.25.\n    Traceback\n      ValueError") == 1
+        assert text.count("- evaluator: stopped Metrics: speed 0.25.\n    Traceback\n      ValueError") == 1
         assert "failed lately" not in completed(prompts, asked)
         assert "\0" not in completed(prompts, asked)
         assert "\n\n\n" not in completed(prompts, asked)
@@ -73,7 +71,7 @@ def test_a_repair_shows_the_end_of_what_was_said(tmp_path: Path) -> None:
     prompts = evaluated(tmp_path)
     asked = Asked(4, (0,), None, prompts.showing_programs("improve", [TOLD]))
     assert (
-        "It was rejected (stage-1): stopped\n\n    Traceback\n      ValueError"
+        "It was rejected (evaluator): stopped\n\n    Traceback\n      ValueError"
         in prompts.repair(asked, "", FAILED).prompt.text
     )
 

@@ -15,7 +15,7 @@ from behavesim.trajectory import Trajectory
 
 TOLD = {"speed": 2.5, "error": "nan"}
 BEHAVIOUR = (Trajectory.prefixes([1, 2]),)
-VERDICTS = (Verdict(1.0, (1.0,), BEHAVIOUR, 0.5, TOLD, "at 0x7f01 said"), Failure("stage-1", "no", 0.5, TOLD, "said"))
+VERDICTS = (Verdict(1.0, (1.0,), BEHAVIOUR, 0.5, TOLD, "at 0x7f01 said"), Failure("evaluator", "no", 0.5, TOLD, "said"))
 
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=["evaluated", "rejected"])

@@ -110,8 +110,8 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
 
 
 def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str) -> Result:
-    # A stage fails if it raises, or if the score by all metrics so far is None or below its threshold; the last stage
-    # needs no threshold. If there is only one stage, its exception is raised.
+    # A threshold saves work and rejects nobody: a program below it keeps the score by all metrics so far, and the later
+    # stages are left out. A stage fails if it raises or gives no score. The exception of an only stage is raised.
     # later stages may leave out what earlier ones measured: all of it counts, as in OpenEvolve
     metrics: dict[str, Any] = {}
     artifacts: dict[str, Any] = {}
@@ -134,7 +134,7 @@ def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], p
             return replace(found, stage=number)  # its failure says why
         if found.score < (least := thresholds[number - 1]):
             said = f"stopped at stage {number} of {len(stages)}: its score {found.score:.6g} is below {least:g}"
-            return replace(found, stage=number, failure=said)
+            return replace(found, stage=number, feedback=f"{said}\n{found.feedback}".rstrip())
     return found
 
 

@@ -60,7 +60,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         told(feasible(0, 3.0), f"said {HOSTILE}", speed=1.0, error="nan", **{HOSTILE: 1.0}),
         told(feasible(1, 4.0, [3, 2, 1, 0]), speed=3.0, error=0.5),
         told(feasible(2, 5.0, [0, 2, 1, 3]), speed=2.0, error=0.25),
-        told(rejected(3, "stage-1", "too slow"), "a traceback", stage_score=0.25),
+        told(rejected(3, "evaluator", "too slow"), "a traceback", speed=0.25),
     )
     others["apart"] = journalled(folder / "apart", unknown, feasible(0, -3e14), feasible(1, -0.00703383, [3, 2, 1, 0]))
     others["penalised"] = journalled(
@@ -335,7 +335,7 @@ async def test_feedback_is_shown_as_text_with_its_program(runs: dict[str, Run], 
     page = await opened(html(document(runs["told"])))
     await expect(page.locator("#summary")).to_contain_text("self-reported")
     await expect(page.locator("#making")).to_contain_text("call by call")
-    await expect(page.locator("#failures")).to_contain_text("stage-1")
+    await expect(page.locator("#failures")).to_contain_text("evaluator")
     await page.locator("#candidates tbody button").first.click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_text("Feedback").click()
