@@ -67,6 +67,17 @@ BestKnownOption = Annotated[
     float | None,
     typer.Option(metavar="X", help="Best score known of the evaluator, which prompts and gaps are measured by."),
 ]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="The number that is the score (default: combined_score, score, or the only number beside times).",
+    ),
+]
+BoundOption = Annotated[
+    float | None, typer.Option(metavar="X", help="A score that no program can pass: a better one is rejected.")
+]
 
 
 @contextmanager
@@ -96,8 +107,8 @@ def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     evaluator = options.get("evaluator")
     flags = {"--program": "program", "--evaluator-config": "evaluator_config", "--edits": "edits"}
     given = [flag for flag, name in {**flags, "--minimise": "minimise"}.items() if options.get(name)]
-    best_known = options.get("best_known")
-    given += [] if best_known is None else ["--best-known"]
+    numbers = {"--best-known": options.get("best_known"), "--bound": options.get("bound")}
+    given += [flag for flag, value in {**numbers, "--metric": options.get("metric")}.items() if value is not None]
     if evaluator is None:
         if given:
             raise UsageError(f"{given[0]} belongs to an evaluator; name it with --evaluator")
@@ -105,7 +116,9 @@ def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     program, configuration, edits = (options.get(name) for name in flags.values())
     # old releases of Typer, such as 0.19, give texts here: they make paths of them for the command alone
     program, configuration = program and Path(program), configuration and Path(configuration)
-    return Wanted(evaluator, program, configuration, edits, bool(options.get("minimise")), best_known)
+    is_minimised, metric = bool(options.get("minimise")), options.get("metric") or ""
+    best_known, bound = numbers.values()
+    return Wanted(evaluator, program, configuration, edits, is_minimised, best_known, bound, metric)
 
 
 # Write a task file around an evaluator, whose score is then trusted.

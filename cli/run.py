@@ -40,9 +40,11 @@ from behavesim.task.evaluated import EvaluatorTask
 
 from .evaluator import (
     BestKnownOption,
+    BoundOption,
     ConfigurationOption,
     EditsOption,
     EvaluatorOption,
+    MetricOption,
     MinimiseOption,
     ProgramOption,
     TaskOrNone,
@@ -237,6 +239,8 @@ def run(
     edits: EditsOption = None,
     minimise: MinimiseOption = False,
     best_known: BestKnownOption = None,
+    bound: BoundOption = None,
+    metric: MetricOption = None,
     budget: Budget = None,
     method: MethodName = None,
     proposer: ProposerName = "auto",

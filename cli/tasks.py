@@ -19,7 +19,15 @@ from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Verdict
 
 from .commands import PLAIN
-from .evaluator import ConfigurationOption, EvaluatorOption, MinimiseOption, ProgramOption, open_task, write_around
+from .evaluator import (
+    ConfigurationOption,
+    EvaluatorOption,
+    MetricOption,
+    MinimiseOption,
+    ProgramOption,
+    open_task,
+    write_around,
+)
 from .options import RUNS, AsJson, Assignments, RunsDir
 from .output import hanging, print_json, print_result, report_findings, tell, write_example
 from .trial import try_once
@@ -106,6 +114,7 @@ def check(
     program: ProgramOption = None,
     evaluator_config: ConfigurationOption = None,
     minimise: MinimiseOption = False,
+    metric: MetricOption = None,
     assignments: Assignments = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,

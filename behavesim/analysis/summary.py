@@ -57,8 +57,9 @@ class Summary:
 
     `seconds` are without pauses between sessions. `tokens` are sums by kind, and `cost_usd` is their cost. `estimated`
     adds estimates for replies that did not report theirs. `unanswered` requests were given up, and may be billed.
-    `behaviour` names what programs are compared by (docs/how-to/traces.md). `digest` is a SHA-256 of all registered
-    candidates' sources, scores and islands.
+    `doubted` are candidates whose self-reported scores are far better than the best known one. `behaviour` names what
+    programs are compared by (docs/how-to/traces.md). `digest` is a SHA-256 of all registered candidates' sources,
+    scores and islands.
     """
 
     run: str
@@ -88,6 +89,7 @@ class Summary:
     failure: str | None = None
     unit: str = ""
     advice: tuple[Advice, ...] = ()
+    doubted: tuple[int, ...] = ()
     best_program: Scored | None = field(init=False)  # a field, so that JSON has it
 
     def __post_init__(self) -> None:
@@ -116,6 +118,7 @@ def summary(run: Run) -> Summary:
     """
     from behavesim.analysis.statistics import mean_of_all
     from behavesim.proposers.prices import Prices
+    from behavesim.task.evaluated import LEAPED
 
     state, settings, how_it_ended = run.state, run.settings, state_of(run)
     price = Prices.named(last_settings(run).prices).cost
@@ -148,6 +151,7 @@ def summary(run: Run) -> Summary:
         failure=state.failure or None,
         unit=state.objective.unit,
         advice=state.advice,
+        doubted=tuple(each.candidate for each in run.candidates if LEAPED in each.metrics),
     )
 
 

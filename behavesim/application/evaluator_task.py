@@ -48,7 +48,8 @@ class Wanted:
     `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read, if there is one. If
     `edits` is None, the configuration decides; if that says nothing, the first program's length does. `is_minimised`
     says that lower scores are better; those of EoH's problems always are.
-    `best_known` is the best score known; None leaves it to the configuration.
+    `best_known` is the best score known; None leaves it to the configuration. `bound` and `metric` are as in
+    `EvaluatorFile`.
     """
 
     evaluator: str
@@ -57,6 +58,8 @@ class Wanted:
     edits: Edits | None = None
     is_minimised: bool = False
     best_known: float | None = None
+    bound: float | None = None
+    metric: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ def _describe_task(wanted: Wanted, convention: Convention, place: str, known: Ma
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
     if wanted.program is not None and not wanted.program.exists():
         raise UsageError(f"there is no program {wanted.program}; name a file, or a folder of files, with --program")
+    if wanted.metric and convention in ("llm4ad", "eoh"):
+        raise UsageError("--metric chooses among several numbers, and a class gives one; leave it out")
     values = {name: value for name, value in known.items() if name not in _SETTINGS}
     if wanted.best_known is not None:
         values["best_known"] = wanted.best_known
@@ -111,6 +116,8 @@ def _describe_task(wanted: Wanted, convention: Convention, place: str, known: Ma
         "" if wanted.program is None else str(wanted.program.resolve()),
         name=_name(convention, place),
         direction="minimise" if is_minimised else "maximise",
+        bound=wanted.bound,
+        metric=wanted.metric,
         runs_in=str(Path.cwd()) if convention == "command" else "",
         **values,
     )

@@ -172,14 +172,15 @@ def judge_of(
     pool: ProgramPool,
     clock: Heartbeat | None = None,
     starts: int = 1,
+    tell: Callable[[str], None] = on_stderr,
 ) -> SandboxJudge | EvaluatorJudge:
     """Return the judge of programs on the instances of a split that runs them in this sandbox.
 
-    It is a context manager that enters the sandbox, too. `clock` and `starts` are those of the sandbox. Raises
-    TaskError if the instances cannot be made.
+    It is a context manager that enters the sandbox, too. `clock` and `starts` are those of the sandbox. `tell` gets a
+    line for each self-reported score that can hardly be. Raises TaskError if the instances cannot be made.
     """
     if isinstance(task, EvaluatorTask):
-        return EvaluatorJudge(pool)
+        return EvaluatorJudge(pool, task.file, tell)
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     limits = Limits.of(settings).on(task, split, starts)
@@ -325,7 +326,7 @@ class Launch:
     def judge(self) -> SandboxJudge | EvaluatorJudge:
         """Return the judge of the run's programs, a context manager not entered yet."""
         pool = pool_of(self.settings, self.task, "search", self.clock, self.tell, self.sights)
-        return judge_of(self.settings, self.task, "search", pool, self.clock)
+        return judge_of(self.settings, self.task, "search", pool, self.clock, tell=self.tell)
 
     def journal(self) -> SqliteJournal:
         """Return the run's journal, not opened yet."""

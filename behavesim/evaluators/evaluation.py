@@ -18,7 +18,9 @@ from typing import Self
 
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.notices import on_stderr
 from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
@@ -221,10 +223,16 @@ def runs_in(folder: Path) -> Iterator[Path]:
 
 
 class EvaluatorJudge:
-    """Evaluates programs by running an evaluator together with each in `pool`, which it enters and leaves."""
+    """Evaluates programs by running an evaluator together with each in `pool`, which it enters and leaves.
 
-    def __init__(self, pool: Sandbox) -> None:
-        self._pool = pool
+    With a `file`, scores beyond its `bound` and its `best_known` are doubted (see the module `doubt`); `tell` gets a
+    line for each of the second kind.
+    """
+
+    def __init__(
+        self, pool: Sandbox, file: EvaluatorFile | None = None, tell: Callable[[str], None] = on_stderr
+    ) -> None:
+        self._pool, self._file, self._tell = pool, file, tell
         self.traced = ""
         """`Result.traced` of the last program whose result could be read; "" before the first."""
 
@@ -255,6 +263,15 @@ class EvaluatorJudge:
         ending. Raises SandboxError if that is still in doubt after the last try, TaskError if the evaluator can no
         longer be loaded.
         """
+        verdict, file = await self._measure(source, postponed), self._file
+        if file is None or isinstance(verdict, Failure) or leap(verdict.score, file) is None:
+            return verdict
+        # an accident or a lucky draw would end the search: all later programs would seem worse
+        again = await self._measure(source, postponed)
+        self._tell(leap_in_words(verdict, again, file))
+        return confirm(verdict, again, file)
+
+    async def _measure(self, source: str, postponed: Postponed) -> Verdict | Failure:
         sent = await self._pool.send(source, postponed)
         if isinstance(sent, Failure):
             return sent
@@ -264,17 +281,22 @@ class EvaluatorJudge:
             self.traced = found.traced
         except ValueError as error:
             return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500], sent.cpu_s)
-        return verdict_of(found, sent.cpu_s)
+        verdict = verdict_of(found, sent.cpu_s)
+        return verdict if self._file is None or isinstance(verdict, Failure) else refuse_impossible(verdict, self._file)
 
 
 def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
     """Return an evaluation's Result as a Verdict, or a Failure; `cpu_s` is the CPU time of all its processes (s).
 
-    A program that stopped at a stage has the score of that stage; its metric STOPPED says which one.
+    A program that stopped at a stage has the score of that stage; its metric STOPPED says which one. A program of which
+    the evaluator itself says that it failed, such as with an `error`, fails as "evaluator-error", any other as
+    "evaluator".
     """
     if found.failure or found.score is None:
         said = found.failure[:500] or "the evaluator gave no score"
-        return Failure("evaluator", said, cpu_s, found.metrics, found.feedback)
+        return Failure(
+            "evaluator-error" if found.is_stated else "evaluator", said, cpu_s, found.metrics, found.feedback
+        )
     behaviour = Trajectory.prefixes(list(found.steps or (0,)))
     metrics = {STOPPED: float(found.stage), **found.metrics} if found.stage else found.metrics
     return Verdict(found.score, (found.score,), (behaviour,), cpu_s, metrics, found.feedback, cpu_s)

@@ -40,6 +40,7 @@ class Result:
     metrics: Metrics = field(default_factory=dict)  # one that is not finite is its text, such as "nan"
     feedback: str = ""  # for people and models
     failure: str = ""  # why the program failed; "" if it did not
+    is_stated: bool = False  # whether the evaluator itself said so, in place of an exception or a missing score
     # from 1, the stage at which it stopped: its score was too low, or it failed there; 0 if it passed, or for one stage
     stage: int = 0
     steps: tuple[int, ...] = ()  # the behaviour, a number for each step
@@ -82,24 +83,12 @@ def numbers(metrics: Mapping[Any, Any]) -> dict[str, float | str]:
 
     Truth values are 1 and 0. At most MOST_METRICS are kept, `combined_score` and `score` first.
     """
-    known = {name: value for name, value in metrics.items() if _is_number(value)}
+    known = {name: value for name, value in metrics.items() if is_number(value)}
     return limit_metrics({name: known[name] for name in ("combined_score", "score") if name in known} | known)
 
 
-def combine_metrics(metrics: Metrics) -> float | None:
-    """Return OpenEvolve's score: `combined_score`, else the mean of all metrics but those that are NaN.
-
-    None if `combined_score` or any of the averaged metrics is not finite, or there is nothing to average.
-    """
-    if "combined_score" in metrics:
-        named = metrics["combined_score"]
-        return named if isinstance(named, float) else None
-    counted = [value for value in metrics.values() if value != "nan"]
-    finite = [value for value in counted if isinstance(value, float)]
-    return math.fsum(finite) / len(finite) if finite and len(finite) == len(counted) else None
-
-
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number or truth value of Python or numpy."""
     is_numpys = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
     return isinstance(value, Real) or (is_numpys and value.dtype.kind in "biuf")
 

@@ -80,6 +80,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         **_cost_facts(summary),
         "advice": _advice(summary),
         "scores": SCORES[summary.score_source],
+        **_doubted_facts(summary),
         "behaviour": _behaviour(summary),
         "isolation": summary.isolation,
         "time": _time(summary),
@@ -105,6 +106,7 @@ def headline_table(
         **_cost_facts(summary),
         "advice": _advice(summary),
         **score_source_row(summary.score_source),
+        **_doubted_facts(summary),
         "behaviour": _behaviour(summary),
     }
     return facts_table("summary", f"run {summary.run}", facts)
@@ -142,6 +144,18 @@ def _estimate_text(spending: Spending) -> str:
         f"{cost}{spending.prompt:,} prompt, {spending.completion:,} completion; {spending.estimated} of "
         f"{spending.calls} replies did not say what they took, and are estimated from the text"
     )
+
+
+def _doubted_facts(summary: Summary) -> dict[str, str]:
+    if not summary.doubted:
+        return {}
+    from behavesim.evaluators.doubt import LEAP, SPLIT  # a slow import, which few runs need
+
+    named = ", ".join(map(str, summary.doubted[:5])) + (" …" if len(summary.doubted) > 5 else "")
+    is_best = summary.best is not None and summary.best.candidate in summary.doubted
+    best = "; the best is one of them" if is_best else ""
+    count = count_noun(len(summary.doubted), "program")
+    return {"doubtful": f"{count} ({named}) over {100 * LEAP:g} % better than best_known{best}; {SPLIT}"}
 
 
 def _advice(summary: Summary) -> str | None:

@@ -11,11 +11,13 @@ from behavesim.engine.caps import BY_NAME
 
 # Words for each reason for rejection that can follow a number, such as "3 timed out".
 REJECTED: Mapping[str, str] = {
+    "beyond-bound": "with a score beyond the bound",
     "costly-score": "too costly to score",
     "crash": "killed by a signal",
     "empty": "empty replies",
     "edit": "with edits that do not apply",
-    "evaluator": "evaluator errors",
+    "evaluator": "failed in the evaluator",
+    "evaluator-error": "with an error that the evaluator states",
     "exception": "raised an exception",
     "exit": "ended their process",
     "forbidden": "stopped by the sandbox",

@@ -28,6 +28,8 @@ Edits = Literal["full", "diff"]
 CALLS_METRIC = f"{PRIVATE}.calls"
 # Beginning of the names of metrics of the first program, one for each library that the sandbox has.
 LIBRARY_METRIC = f"{PRIVATE}.library."
+# Name of the metric that says by which fraction a score, measured twice, is better than `best_known`.
+LEAPED = f"{PRIVATE}.beyond_best_known"
 
 
 def without_surroundings(metrics: Metrics) -> Metrics:
@@ -50,8 +52,10 @@ class EvaluatorFile:
     scores with which a program goes on from stage 1 to 2, and from 2 to 3; below, it keeps the score of the stage where
     it stopped. Without any, only `evaluate` is called.
     `entry_point` is the name that a class evaluator calls. `runs_in` is the folder in which a command runs.
-    `best_known` is a score, None if none is known. `timeout_s` is in CPU seconds, of all processes together. `budget`
-    is the default number of programs to generate. The task has a default for an empty `name` or `description`.
+    `best_known` is a score, None if none is known. No score can be better than `bound`: a program with a better one is
+    rejected. `metric` names the number that is the score, "" for the convention's own. `timeout_s` is in CPU seconds,
+    of all processes together. `budget` is the default number of programs to generate. The task has a default for an
+    empty `name` or `description`.
     """
 
     convention: Convention
@@ -61,6 +65,8 @@ class EvaluatorFile:
     description: str = ""
     direction: Direction = "maximise"
     best_known: float | None = None
+    bound: float | None = None
+    metric: str = ""
     thresholds: tuple[float, ...] = ()
     edits: Edits = "full"
     entry_point: str = ""
@@ -198,7 +204,8 @@ class EvaluatorTask(Task):
         if split != "search":
             return []
         kept = ("convention", "thresholds", "entry_point")
-        return [{"evaluator": self.evaluator_hash, **{name: getattr(self.file, name) for name in kept}}]
+        chosen = {"metric": self.file.metric} if self.file.metric else {}
+        return [{"evaluator": self.evaluator_hash, **{name: getattr(self.file, name) for name in kept}, **chosen}]
 
     def solve(self, function: Callable[..., Any], instance: Any) -> Solution:
         """Raise NotImplementedError: programs are run by the evaluator."""

@@ -65,7 +65,7 @@ def test_the_last_line_or_all_of_the_output_is_read(tmp_path):
         "echo .5",
         """echo '{"score": 3, "cost": 7, "feedback": "near"}'""",
         """printf '{\\n"combined_score": 4,\\n"unit": "s"}\\n'""",
-        """echo x; echo '{"metrics": {"a": 1, "b": 2}}'""",
+        """echo x; echo '{"metrics": {"a": 1, "eval_time": 2}}'""",
         """echo '{"score": 1, "valid": false}'""",
         """echo '{"error": "no tour", "score": 1}'""",
         """echo '{"score": NaN}'""",
@@ -78,14 +78,14 @@ def test_the_last_line_or_all_of_the_output_is_read(tmp_path):
         'printf "7" > $1/trajectory.json; echo 1',
         "head -c 3; echo 6",
     )
-    assert [each.score for each in found] == [2.5, 0.5, 3, 4, 1.5, *[None] * 7, 2, 1, None, 6]
+    assert [each.score for each in found] == [2.5, 0.5, 3, 4, 1, *[None] * 7, 2, 1, None, 6]
     assert found[2].metrics == {"score": 3.0, "cost": 7.0} and found[2].feedback == "near"
     assert found[3].feedback == "unit: s"
     failures = [each.failure for each in found]
     assert failures[5:9] == [
-        "the command found the program invalid",
+        "the evaluator says valid False",
         "no tour",
-        *["the command gave no finite score"] * 2,
+        *["the evaluator gave no finite score"] * 2,
     ]
     assert failures[9] == failures[10] == "the command's last line must be a number or JSON"
     assert "text" in found[9].feedback and "none" in found[9].feedback

@@ -32,9 +32,10 @@ def test_circles_get_the_scores_that_geometry_says():
     found = results(file, first, PACKED.format(0.2), PACKED.format(0.25), "def pack(count): return 1 / 0", "pack = (")
     scores = [each.score for each in found]
     # four circles of 0.2 in the corners leave one of √0.18 - 0.2 = 0.2242… between them
-    assert scores == [pytest.approx(0.25), pytest.approx(0.5), 0.0, None, None]
+    assert scores == [pytest.approx(0.25), pytest.approx(0.5), None, None, None]
     assert found[1].metrics == {"validity": 1.0, "sum_of_radii": pytest.approx(1.0), "combined_score": scores[1]}
     assert "a circle leaves the square" in found[2].feedback and "circles" in found[2].feedback
+    assert found[2].failure == "the evaluator says validity 0.0" and found[2].metrics["combined_score"] == 0.0
     assert found[3].failure == "ZeroDivisionError: division by zero"
     assert "line 1, in pack" in found[3].feedback and "behavesim" not in found[3].feedback
     assert found[4].failure.startswith("SyntaxError") and "pack = (" in found[4].feedback
@@ -94,19 +95,36 @@ def test_later_stages_need_thresholds_and_keep_what_earlier_ones_found(tmp_path)
     assert found.score == 0.8 and "b" not in found.metrics
 
 
+def test_an_artifact_may_state_the_error_and_a_metric_may_be_named(tmp_path):
+    text = """from openevolve.evaluation_result import EvaluationResult
+def evaluate(path): return EvaluationResult(*eval(open(path).read()))
+"""
+    programs = '({"a": 1.0, "b": 2.0}, {"error": "no tour"})', '({"a": 1.0, "b": 2.0}, {"note": "fine"})'
+    bad, good = given(tmp_path, *programs, evaluator=text, metric="b")
+    assert (bad.score, bad.failure, bad.is_stated) == (None, "no tour", True)
+    assert (good.score, good.metrics) == (2.0, {"a": 1.0, "b": 2.0})
+
+
+def test_a_stage_without_the_named_metric_is_passed_by_the_usual_score_and_gives_none(tmp_path):
+    found = given(tmp_path, '{"b": 7}', "{}", evaluator=STAGES, thresholds=(0.5, -1.0), metric="b")
+    assert [each.score for each in found] == [5.0, 5.0]
+    (found,) = given(tmp_path, '{"b": 7}', evaluator=STAGES, thresholds=(1.5,), metric="b")
+    assert found.score is None and found.failure.endswith("is below 1.5, and it gives no b")
+
+
 @pytest.mark.parametrize(
     ("returned", "score", "failure"),
     [
         ('{"combined_score": 0.25, "speed": 7}', 0.25, ""),
-        ('{"a": 1, "b": 2.0, "c": True, "name": "x", "bad": float("nan")}', 4 / 3, ""),
+        ('{"a": 1, "b": 2.0, "c": True, "name": "x", "bad": float("nan")}', 3 / 2, ""),
         ('{"value": 2.0, "error": 0.5}', 2.0, ""),
-        ('{"combined_score": 0.0, "error": "it timed out"}', 0.0, ""),
+        ('{"combined_score": 0.0, "error": "it timed out"}', None, "it timed out"),
         ('{"valid": 0.0, "error": "it crashed"}', None, "it crashed"),
-        ('{"error": 0.0}', None, "the evaluator returned no metric but perhaps an error"),
+        ('{"error": 0.0}', None, "the evaluator gave no number"),
         ('{"combined_score": float("nan"), "a": 1.0}', None, "the evaluator gave no finite score"),
         ('{"a": float("inf"), "b": 1.0}', None, "the evaluator gave no finite score"),
         ('{"combined_score": 10 ** 400}', None, "the evaluator gave no finite score"),
-        ("{}", None, "the evaluator returned no metric but perhaps an error"),
+        ("{}", None, "the evaluator gave no number"),
         ('{"combined_score": "0.7"}', None, "combined_score must be a number, not '0.7'"),
         ('{"combined_score": "0.7", "value": 2.0}', None, "combined_score must be a number, not '0.7'"),
         ('{"combined_score": "0.7", "error": "it crashed"}', None, "it crashed"),

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from behavesim.evaluators.evaluation import STOPPED, EvaluatorJudge, verdict_of
-from behavesim.evaluators.tracing import MOST_STEPS, Result, combine_metrics, numbers
+from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.tracing import MOST_STEPS, Result, numbers
 from behavesim.task.score import MOST_FEEDBACK, MOST_METRICS, WORDS
 from behavesim.task.verdict import Failure, Sent, Verdict
 
@@ -91,6 +92,50 @@ def test_numbers_of_every_kind_are_metrics(value: Any, number: float | str) -> N
 
 
 def test_a_metric_that_is_not_finite_never_makes_a_score() -> None:
-    assert combine_metrics({"combined_score": "nan", "a": 1.0}) is None
-    assert combine_metrics({"a": "inf"}) is None
-    assert combine_metrics({"a": 1.0, "b": 2.0}) == 1.5
+    assert choose_score({"combined_score": "nan", "a": 1.0}) == (None, "the evaluator gave no finite score")
+    assert choose_score({"a": "inf"}, averages=True) == (None, "the evaluator gave no finite score")
+
+
+@pytest.mark.parametrize(
+    ("known", "score"),
+    [
+        ({"a": 1.0, "score": 2.0}, 2.0),
+        ({"a": 1.0, "score": 2.0, "combined_score": 3.0}, 3.0),
+        ({"cost": 4.0}, 4.0),
+        ({"cost": 4.0, "eval_time": 9.0, "seed": 7.0, "num_runs": 3.0, "duration_ms": 5.0, "item_count": 6.0}, 4.0),
+    ],
+)
+def test_the_score_is_the_number_of_that_name_or_the_only_one_beside_times_seeds_and_counts(
+    known: dict[str, float | str], score: float
+) -> None:
+    assert choose_score(known) == choose_score(known, averages=True) == (score, "")
+
+
+def test_several_numbers_are_averaged_only_by_a_convention_that_does_so_and_never_with_times() -> None:
+    known = {"a": 1.0, "b": 2.0, "eval_time": 9.0}
+    assert choose_score(known, averages=True) == (1.5, "")
+    said = "no number is called score or combined_score; it gave a, b, eval_time; choose one with --metric NAME"
+    assert choose_score(known) == (None, said)
+    assert choose_score({"eval_time": 9.0}, averages=True)[0] is None, "the slowest program would win"
+    assert choose_score(known, "b") == choose_score({**known, "score": 7.0}, "b") == (2.0, "")
+    assert choose_score(known, "c") == (None, "it gave no number called c; it gave a, b, eval_time")
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ({"combined_score": 0.7, "error": " it timed out "}, "it timed out"),
+        ({"combined_score": 0.0, "validity": 0.0}, "the evaluator says validity 0.0"),
+        ({"valid": False}, "the evaluator says valid False"),
+        ({"correct": np.bool_(False)}, "the evaluator says correct False"),
+        ({"correct": 0, "error": 0.5, "validity": 1.0}, ""),
+        ({"error": "", "is_valid": True, "valid": None, "validity": "0"}, ""),
+    ],
+)
+def test_an_evaluator_states_an_error_by_a_text_or_by_false(returned: dict[str, Any], words: str) -> None:
+    assert stated_error(returned) == words
+
+
+def test_a_stated_error_is_a_reason_of_its_own_whatever_the_score() -> None:
+    verdict = verdict_of(Result(None, {"combined_score": 0.0}, "its text", "it timed out", is_stated=True), 0.5)
+    assert verdict == Failure("evaluator-error", "it timed out", 0.5, {"combined_score": 0.0}, "its text")

@@ -13,7 +13,8 @@ from typing import Any
 
 from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, combine_metrics, fingerprint, numbers
+from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
 from behavesim.task.evaluated import EvaluatorFile
 
 # Name of the JSON file that a command may write into the folder `{output}`: a list with an entry for each step of the
@@ -32,17 +33,17 @@ def load(file: EvaluatorFile) -> Run:
     def run(program: Path, recorder: Recorder) -> Result:
         output = Path("/tmp/results")
         output.mkdir()
-        found = result_of(file.evaluator, file.folder, program, output)
+        found = result_of(file.evaluator, file.folder, program, output, file.metric)
         trajectory = output / TRAJECTORY
         return replace(found, steps=_steps(trajectory), traced=TRAJECTORY) if trajectory.is_file() else found
 
     return run
 
 
-def result_of(command: str, folder: Path, program: Path, output: Path) -> Result:
+def result_of(command: str, folder: Path, program: Path, output: Path, metric: str = "") -> Result:
     """Run a command in a folder, on a program, and return the result in what it printed; `output` is an empty folder.
 
-    A status other than 0 is a failure.
+    `metric` names the number that is the score (`choose_score`). A status other than 0 is a failure.
     """
     places = {"{program}": shlex.quote(str(program)), "{output}": shlex.quote(str(output))}
     for name, place in places.items():
@@ -53,7 +54,7 @@ def result_of(command: str, folder: Path, program: Path, output: Path) -> Result
     )
     said, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if not done.returncode:
-        return _result(said, errors)
+        return _result(said, errors, metric)
     why = last_line(errors) or last_line(said)
     left = f"the command left with status {done.returncode}" + (f": {why}" if why else "")
     return Result(None, feedback=f"{said[-_SAID:]}\n{errors[-_SAID:]}".strip(), failure=left)
@@ -65,7 +66,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PATH": ":".join(filter(None, folders))}
 
 
-def _result(output: str, errors: str) -> Result:
+def _result(output: str, errors: str, metric: str) -> Result:
     """Return the result in a command's output: a JSON object or number, all of it or its last line; else a failure."""
     # a command may print its progress first: then the last line is what counts
     for text in (output, last_line(output)):
@@ -74,7 +75,7 @@ def _result(output: str, errors: str) -> Result:
         except ValueError:
             continue
         if isinstance(said, dict):
-            return _of_object(said)
+            return _of_object(said, metric)
         if isinstance(said, int | float) and not isinstance(said, bool):
             return _of_object({"score": said})
     try:
@@ -84,21 +85,19 @@ def _result(output: str, errors: str) -> Result:
         return Result(None, feedback=feedback, failure="the command's last line must be a number or JSON")
 
 
-def _of_object(said: dict[str, Any]) -> Result:
-    """Return the Result of a JSON object; values in its object `metrics` count as its own."""
-    # The score is `score`, else `combined_score`, else the mean of its numbers. It is a failure without a finite score,
-    # with an `error`, or if `valid` or `correct` is false. Values that are not numbers become feedback.
+def _of_object(said: dict[str, Any], metric: str = "") -> Result:
+    """Return the Result of a JSON object; values in its object `metrics` count as its own, and texts are feedback."""
     flat = {**said, **(said["metrics"] if isinstance(said.get("metrics"), dict) else {})}
     flat.pop("metrics", None)
-    known = numbers({name: value for name, value in flat.items() if name not in ("valid", "correct", "error")})
-    others = {name: value for name, value in flat.items() if name not in (*known, "valid", "correct", "error")}
+    flags = ("valid", "correct", "error")
+    known = numbers({name: value for name, value in flat.items() if name not in flags})
+    others = {name: value for name, value in flat.items() if name not in (*known, *flags)}
     feedback = "\n".join(str(value) if name == "feedback" else f"{name}: {value}" for name, value in others.items())
-    if flat.get("error") or flat.get("valid") is False or flat.get("correct") is False:
-        return Result(None, known, feedback, failure=str(flat.get("error") or "the command found the program invalid"))
-    score = known["score"] if "score" in known else combine_metrics(known)
-    if not isinstance(score, float):
-        return Result(None, known, feedback, failure="the command gave no finite score")
-    return Result(score, known, feedback)
+    if words := stated_error(flat) or str(flat.get("error") or ""):
+        return Result(None, known, feedback, words, is_stated=True)
+    # here `score` comes first: a command has no convention that gives both a meaning
+    score, why = choose_score(known, metric or ("score" if "score" in known else ""))
+    return Result(score, known, feedback, why)
 
 
 def _steps(path: Path) -> tuple[int, ...]:

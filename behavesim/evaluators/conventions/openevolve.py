@@ -15,7 +15,8 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.modules import StandIns, module_of
-from behavesim.evaluators.tracing import Recorder, Result, combine_metrics, numbers, watch_module
+from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 
 # The name under which an evaluator's file is imported, the same as in OpenEvolve.
@@ -71,7 +72,7 @@ def load(file: EvaluatorFile) -> Run:
 
     def run(program: Path, recorder: Recorder) -> Result:
         watch_module(program, recorder)
-        return _staged(stages[: len(file.thresholds) + 1], file.thresholds, str(program))
+        return _staged(stages[: len(file.thresholds) + 1], file.thresholds, str(program), file.metric)
 
     return run
 
@@ -109,7 +110,9 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
     return found
 
 
-def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str) -> Result:
+def _staged(
+    stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str, metric: str = ""
+) -> Result:
     # A threshold saves work and rejects nobody: a program below it keeps the score by all metrics so far, and the later
     # stages are left out. A stage fails if it raises or gives no score. The exception of an only stage is raised.
     # later stages may leave out what earlier ones measured: all of it counts, as in OpenEvolve
@@ -127,13 +130,17 @@ def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], p
             return replace(found, score=None, feedback=f"{found.feedback}\n{said}", failure=failure, stage=number)
         metrics |= _metrics(given)
         artifacts |= getattr(given, "artifacts", None) or {}
-        found = _result(metrics, artifacts)
+        # an early stage may lack the metric: its threshold is then for the usual score
+        is_early = number < len(stages) and metric not in metrics
+        found = _result(metrics, artifacts, "" if is_early else metric)
         if number == len(stages):
             break
         if found.score is None:
             return replace(found, stage=number)  # its failure says why
         if found.score < (least := thresholds[number - 1]):
             said = f"stopped at stage {number} of {len(stages)}: its score {found.score:.6g} is below {least:g}"
+            if metric and is_early:  # scores of two kinds cannot be compared
+                return replace(found, score=None, stage=number, failure=f"{said}, and it gives no {metric}")
             return replace(found, stage=number, feedback=f"{said}\n{found.feedback}".rstrip())
     return found
 
@@ -160,21 +167,23 @@ def _metrics(returned: Any) -> Mapping[str, Any]:
     return found
 
 
-def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> Result:
+def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any], metric: str = "") -> Result:
     """Return the Result of metrics and artifacts; the artifacts and metrics that are not numbers become feedback."""
-    # Without a finite score it is a failure, and if `combined_score` is given and not a number. If there is none, it is
-    # one too if `error` is a text that is not empty, or no other metric is a number.
     known = numbers(metrics)
     said = {name: value for name, value in metrics.items() if name not in known} | dict(artifacts)
     feedback = "\n".join(f"{name}: {_text(value)}" for name, value in said.items() if value is not None)
-    scored = {name: value for name, value in known.items() if name != "error"}
-    words = metrics.get("error") if isinstance(metrics.get("error"), str) else ""
-    if not words and (given := metrics.get("combined_score")) is not None and "combined_score" not in known:
-        words = f"combined_score must be a number, not {given!r:.50}"
-    if "combined_score" not in known and (words or not scored):
-        return Result(None, known, feedback, failure=words or "the evaluator returned no metric but perhaps an error")
-    score = combine_metrics(scored)
-    return Result(score, known, feedback, "" if score is not None else "the evaluator gave no finite score")
+    if words := stated_error(metrics, artifacts):
+        return Result(None, known, feedback, words, is_stated=True)
+    if (given := metrics.get("combined_score")) is not None and "combined_score" not in known and not metric:
+        return Result(None, known, feedback, failure=f"combined_score must be a number, not {given!r:.50}")
+    # as in OpenEvolve, neither flags nor an `error` are averaged, and several numbers are
+    scored = {name: known[name] for name in known if name != "error" and not _is_flag(metrics.get(name))}
+    score, why = choose_score(known if metric else scored, metric, averages=True)
+    return Result(score, known, feedback, why)
+
+
+def _is_flag(value: Any) -> bool:
+    return type(value).__name__ in ("bool", "bool_")
 
 
 def _text(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from behavesim.evaluators.conventions import Run, shinka_core
 from behavesim.evaluators.modules import StandIns, import_as
+from behavesim.evaluators.scores import choose_score
 from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.score import PRIVATE
@@ -36,7 +37,7 @@ def load(file: EvaluatorFile) -> Run:
             if not (results / "correct.json").is_file():  # a script that fails behind its results has results
                 raise
             left = 1
-        return result_in(results, left)
+        return result_in(results, left, file.metric)
 
     return run
 
@@ -65,12 +66,14 @@ def main() -> None:
     sys.exit(run_script(script, program, results))
 
 
-def result_in(results: Path, left: int) -> Result:
+def result_in(results: Path, left: int, metric: str = "") -> Result:
     """Return the result in the files that a script wrote into a folder; `left` is its exit code.
+
+    `metric` names the number that is the score; "" for `combined_score`.
 
     Raises ValueError if a file holds no JSON object.
     """
-    return _result(_read(results / "metrics.json"), _read(results / "correct.json"), left)
+    return _result(_read(results / "metrics.json"), _read(results / "correct.json"), left, metric)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -83,7 +86,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     return found
 
 
-def _result(metrics: Mapping[str, Any], correct: Mapping[str, Any], left: int) -> Result:
+def _result(metrics: Mapping[str, Any], correct: Mapping[str, Any], left: int, metric: str) -> Result:
     # As in ShinkaEvolve, models see the score, public metrics and the text: all other metrics are named as private
     # ones.
     public, private = (each if isinstance(each := metrics.get(name), dict) else {} for name in ("public", "private"))
@@ -97,11 +100,14 @@ def _result(metrics: Mapping[str, Any], correct: Mapping[str, Any], left: int) -
     # only the word of correct.json counts: a script can write a score for a program that broke a rule
     if correct.get("correct") is not True:
         said = str(correct.get("error") or "") or "the evaluator found it incorrect"
-        return Result(None, known, feedback, failure=said if correct else "the evaluator wrote no correct.json")
-    score = known.get(_SCORE)
-    if not isinstance(score, float):
-        return Result(None, known, feedback, failure="metrics.json has no finite combined_score")
-    return Result(score, known, feedback)
+        if not correct:
+            return Result(None, known, feedback, failure="the evaluator wrote no correct.json")
+        return Result(None, known, feedback, said, is_stated=True)
+    named = f"{PRIVATE}.{metric}"
+    score, why = choose_score(known, named if named in known else metric or _SCORE)
+    if why and not metric:
+        why = f"metrics.json has no finite {_SCORE}"
+    return Result(score, known, feedback, why)
 
 
 def _feedback(text: Any, public: Mapping[str, Any], known: Mapping[str, Any]) -> str:

@@ -1,0 +1,75 @@
+"""Reads what an evaluator returned: which of its numbers is the score, and whether it says that the program failed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from behavesim.evaluators.tracing import is_number
+from behavesim.task.score import Metrics
+
+# Names under which an evaluator says that a program is no solution: with False, or with 0 where it is no count.
+_VALID = ("valid", "is_valid", "validity")
+# Names of numbers that say how an evaluation went, not how good the program is: an average with them is no score.
+_NO_SCORE = re.compile(
+    r"time|second|duration|latency|memory|(^|_)m?s$|^(seed|num|n|count)_|(^|_)(seeds?|counts?|runs|trials|iterations|calls)$",
+    re.IGNORECASE,
+)
+
+_NOT_FINITE = "the evaluator gave no finite score"
+
+
+def stated_error(returned: Mapping[str, Any], artifacts: Mapping[str, Any] | None = None) -> str:
+    """Return the words with which an evaluator says that a program failed, whatever score it gives; "" if it does not.
+
+    They are the text `error`, which may be an artifact, or say that `valid`, `is_valid`, `validity` or `correct` is
+    False, or one of the first three 0. A number named `error` is a metric.
+    """
+    for given in (returned, artifacts or {}):
+        words = given.get("error")
+        if isinstance(words, str) and words.strip():
+            return words.strip()
+    for name in (*_VALID, "correct"):
+        value = returned.get(name)
+        is_flag = type(value).__name__ in ("bool", "bool_")
+        # `correct 0` may count right answers
+        if is_number(value) and not value and (is_flag or name in _VALID):
+            return f"the evaluator says {name} {value}"
+    return ""
+
+
+def choose_score(known: Metrics, metric: str = "", averages: bool = False) -> tuple[float | None, str]:
+    """Return the score among an evaluator's numbers, and why there is none; None and words, or a score and "".
+
+    It is `metric` if that is not empty, else `combined_score`, else `score`, else the only number beside times, seeds
+    and counts. Of several it is the mean if `averages`; else a person must name one.
+    """
+    if metric or "combined_score" in known or "score" in known:
+        name = metric or next(name for name in ("combined_score", "score") if name in known)
+        value = known.get(name)
+        if isinstance(value, float):
+            return value, ""
+        return None, _NOT_FINITE if name in known else f"it gave no number called {name}; {_names(known)}"
+    counted = {name: value for name, value in known.items() if value != "nan" and not _NO_SCORE.search(name)}
+    finite = [value for value in counted.values() if isinstance(value, float)]
+    if len(finite) < len(counted):
+        return None, _NOT_FINITE
+    if len(finite) == 1 or (finite and averages):
+        return math.fsum(finite) / len(finite), ""
+    if not known:
+        return None, "the evaluator gave no number"
+    return None, f"no number is called score or combined_score; {_names(known)}; choose one with --metric NAME"
+
+
+def averaged(known: Metrics, metric: str = "") -> tuple[str, ...]:
+    """Return the names of the metrics that a mean score is made of; () if one number is the score."""
+    if metric or "combined_score" in known or "score" in known:
+        return ()
+    names = tuple(name for name, value in known.items() if value != "nan" and not _NO_SCORE.search(name))
+    return names if len(names) > 1 else ()
+
+
+def _names(known: Metrics) -> str:
+    return f"it gave {', '.join(known)}" if known else "it gave no numbers"
