@@ -14,6 +14,7 @@ import typer
 from behavesim.analysis.provenance import beside_original
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import save_summary
+from behavesim.analysis.table import facts_table
 from behavesim.application import session
 from behavesim.application.console import show_search
 from behavesim.application.launch import new_launch, next_launch
@@ -123,6 +124,8 @@ def _show(found: DryRun, launch: Launch) -> None:
     """Print the first prompt, and what a run is expected to take."""
     settings, budget = launch.settings, launch.settings.budget
     typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
+    if found.understood:
+        show([facts_table("understood", "how the evaluator is understood", found.understood)])
     programs = f"all {budget:,} programs take about {duration(found.evaluating_s)} in the sandbox"
     say(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")
     # the limit that comes with an installed task is chosen: with another, results differ from those of other people
@@ -226,7 +229,11 @@ ConfigFile = Annotated[
     Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Print the first prompt and the expected cost, and search nothing.")
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Print the first prompt, the expected cost and how an evaluator is understood; search and write nothing.",
+    ),
 ]
 
 

@@ -16,7 +16,10 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
 from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration
 from behavesim.evaluators.evaluation import Description, describe_evaluator
-from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_program
+from behavesim.evaluators.scores import averaged
+from behavesim.sandbox.limits import Limits
+from behavesim.state.events import Evaluated
+from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_program, without_surroundings
 
 # Name of the folder, in that of the runs, for the task files that are made from a command's options.
 MADE = ".evaluators"
@@ -135,6 +138,37 @@ def _add_class_description(file: EvaluatorFile, said: Description, write: Callab
         program = str(write(f"{file.name}-{_hash(said.template)}/template.py", said.template))
     values = {**vars(file), "program": program, "entry_point": said.entry_point}
     return EvaluatorFile(**{**values, "description": file.description or said.description})
+
+
+def understanding(file: EvaluatorFile, first: Evaluated, behaviour: str, limits: Limits) -> dict[str, str]:
+    """Return how an evaluator was understood, as facts by name; `first` is the outcome of its first program.
+
+    `behaviour` says by what programs are compared. What is ignored of a configuration was told when the task's file was
+    made.
+    """
+    metrics = without_surroundings(first.metrics)
+    mean = averaged(metrics, file.metric) if file.convention == "openevolve" else ()
+    only = f"the mean of {', '.join(mean)}; --metric NAME chooses one" if mean else "the only number that can be one"
+    known = (name for name in ("combined_score", "score") if metrics.get(name) == first.score)
+    score = file.metric or next(known, only)
+    numbers = (
+        f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}" for name, value in metrics.items()
+    )
+    stages = " and ".join(f"{least:g} after stage {stage}" for stage, least in enumerate(file.thresholds, 1))
+    facts = {
+        "evaluator": f"{file.evaluator}, called as {KINDS[file.convention]}",
+        "first program": f"{file.program}, score {first.score:.6g}",
+        "score": f"{score}; {'lower' if file.direction == 'minimise' else 'higher'} is better",
+        "its numbers": ", ".join(numbers),
+        "stages": f"{stages}; a program below keeps the score it has" if stages else "",
+        "best known": "" if file.best_known is None else f"{file.best_known:g}",
+        "bound": "" if file.bound is None else f"{file.bound:g}",
+        "behaviour": behaviour,
+        "limits": limits.in_words,
+        "can be read": f"{file.folder}, without runs",
+        "replies": "SEARCH/REPLACE edits" if file.edits == "diff" else "whole programs",
+    }
+    return {name: fact for name, fact in facts.items() if fact}
 
 
 def _refuse_wide(folder: Path) -> None:

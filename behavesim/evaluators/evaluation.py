@@ -226,13 +226,14 @@ class EvaluatorJudge:
     """Evaluates programs by running an evaluator together with each in `pool`, which it enters and leaves.
 
     With a `file`, scores beyond its `bound` and its `best_known` are doubted (see the module `doubt`); `tell` gets a
-    line for each of the second kind.
+    line for each of the second kind that is higher than those before.
     """
 
     def __init__(
         self, pool: Sandbox, file: EvaluatorFile | None = None, tell: Callable[[str], None] = on_stderr
     ) -> None:
         self._pool, self._file, self._tell = pool, file, tell
+        self._told = 0.0  # the highest leap that was told
         self.traced = ""
         """`Result.traced` of the last program whose result could be read; "" before the first."""
 
@@ -268,7 +269,11 @@ class EvaluatorJudge:
             return verdict
         # an accident or a lucky draw would end the search: all later programs would seem worse
         again = await self._measure(source, postponed)
-        self._tell(leap_in_words(verdict, again, file))
+        # one line for each new height: the search may stay up there for hundreds of programs
+        fraction = leap(verdict.score, file) or 0.0
+        if fraction > self._told:
+            self._told = fraction
+            self._tell(leap_in_words(verdict, again, file))
         return confirm(verdict, again, file)
 
     async def _measure(self, source: str, postponed: Postponed) -> Verdict | Failure:

@@ -86,6 +86,80 @@ def test_the_best_known_score_is_kept_with_the_task(behavesim: Command, tmp_path
     assert behavesim("run", "tsp", "--best-known", 5.0).code == 2
 
 
+def test_a_bound_and_a_metric_are_kept_with_the_task(behavesim: Command, tmp_path: Path) -> None:
+    given = FOLDERS["command"].made(tmp_path)
+    ended = behavesim("run", *given, "--metric", "length", "--bound", 1e6, "--budget", 2, "--json")
+    assert ended.code == 0, ended.err
+    file = made_file(tmp_path)
+    assert (file["metric"], file["bound"]) == ("length", 1e6)
+    assert ended.document["template"]["score"] == len((tmp_path / given[3]).read_text())
+    assert behavesim("run", "tsp", "--metric", "x").code == behavesim("run", "tsp", "--bound", 1.0).code == 2
+
+
+def test_a_score_far_beyond_the_best_known_is_named_in_console_and_report(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    given = FOLDERS["openevolve"].made(tmp_path)
+    ended = behavesim("run", *given, "--best-known", 0.1, "--budget", 4, "--name", "first")
+    assert ended.code == 0, ended.err
+    assert "% better than best_known 0.1, and so it is in a fresh process" in ended.err
+    assert "doubtful" in ended.out and "split the evaluator" in ended.out
+    document = behavesim("report", "first", "--json").document["runs"][0]
+    assert document["doubted"] and "doubtful" in behavesim("report", "first").out
+
+
+def test_programs_whose_error_the_evaluator_states_are_rejected_and_told_to_the_model(
+    behavesim: Command, tmp_path: Path
+) -> None:
+    text = """def evaluate(path):
+    names = {}
+    try:
+        exec(open(path).read(), names)
+        return {"combined_score": names["point"]()}
+    except Exception as error:
+        return {"combined_score": 0.0, "error": f"no point: {error}"}
+"""
+    (tmp_path / "evaluator.py").write_text(text)
+    (tmp_path / "first.py").write_text("def point():\n    return 1.0\n")
+    answer = "#!/bin/sh\ncat > /dev/null\nprintf '```\\ndef point():\\n    return 1.0 / 0 + '$$'\\n```\\n'\n"
+    (tmp_path / "answer.sh").write_text(answer)
+    options = ("--evaluator", "evaluator.py", "--program", "first.py", "--proposer", "command:sh answer.sh")
+    ended = behavesim("run", *options, "--budget", 3, "--repair", 1, "--name", "first", "--json")
+    assert (ended.document["feasible"], ended.document["rejected"]) == (0, {"evaluator-error": 3})
+    prompts = [behavesim("show", "first", number, "--prompt").out for number in range(3)]
+    assert any("no point: float division by zero" in text for text in prompts)
+
+
+@pytest.mark.parametrize("convention", FOLDERS)
+def test_a_dry_run_says_how_the_evaluator_is_understood_and_writes_nothing(
+    behavesim: Command, tmp_path: Path, convention: str
+) -> None:
+    given = FOLDERS[convention].made(tmp_path)
+    before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in str(path))
+    (tmp_path / "config.yaml").write_text("llm: {model: m}\n")
+    found = behavesim("run", *given, "--dry-run", "--json")
+    understood = found.document["understood"]
+    assert {"evaluator", "first program", "score", "behaviour", "limits", "can be read"} <= understood.keys()
+    better = "lower" if convention == "eoh" else "higher"
+    assert understood["score"].endswith(f"; {better} is better")
+    assert ("not used here: llm.model" in found.err) == (convention == "openevolve")
+    shown = " ".join(behavesim("run", *given, "--dry-run").out.split())
+    assert "how the evaluator is understood" in shown and "CPU" in shown
+    (tmp_path / "config.yaml").unlink()
+    assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in str(path)) == before
+
+
+def test_a_dry_run_says_which_numbers_a_score_is_the_mean_of(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "evaluator.py").write_text("def evaluate(path):\n    return {'a': 1.0, 'b': 2.0, 'eval_time': 9.0}\n")
+    (tmp_path / "first.py").write_text("x = 1\n")
+    options = ("--evaluator", "evaluator.py", "--program", "first.py", "--dry-run", "--json")
+    understood = behavesim("run", *options).document["understood"]
+    assert understood["score"] == "the mean of a, b; --metric NAME chooses one; higher is better"
+    assert understood["its numbers"] == "a 1, b 2, eval_time 9"
+    assert behavesim("run", *options, "--metric", "b").document["understood"]["score"] == "b; higher is better"
+
+
 def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
     ended = behavesim("run", *FOLDERS["command"].made(tmp_path), "--minimise", "--budget", 2, "--json")
     assert ended.code == 0, ended.err
@@ -112,6 +186,14 @@ def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
             "cannot be loaded: it imports 'nosuchpackage', which is not installed",
         ),
         (["--evaluator", "raises.py", "--program", "p.py"], "(evaluator): ValueError: no data"),
+        (["--evaluator", "caught.py", "--program", "p.py"], "(evaluator-error): no data; the evaluator says so"),
+        (["--evaluator", "good.py", "--program", "p.py", "--bound", "0.5"], "(beyond-bound): its score 1 is better"),
+        (["--evaluator", "good.py", "--program", "p.py", "--metric", "x"], "no number called x; it gave score"),
+        (
+            ["--evaluator", """command:echo '{"a": 1, "b": 2}' # {program}""", "--program", "p.py"],
+            "it gave a, b; choose one with --metric NAME",
+        ),
+        (["--evaluator", "json:JSONDecoder", "--metric", "x"], "a class gives one"),
         (["--evaluator", "good.py:Nothing"], "has no class 'Nothing'"),
         (["--evaluator", "classes.py:Broken"], "cannot be made without arguments: RuntimeError: no data"),
         (["--evaluator", "nosuchpackage.place:Thing"], "it imports 'nosuchpackage', which is not installed"),
@@ -146,6 +228,7 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
         "open.py": "# EVOLVE-BLOCK-START\nx = 1\n",
         "broken.py": "def evaluate(:",
         "imports.py": "import nosuchpackage\n\n\ndef evaluate(path):\n    return {}\n",
+        "caught.py": "def evaluate(path):\n    return {'score': 0.0, 'error': 'no data'}\n",
         "raises.py": "def evaluate(path):\n    raise ValueError('no data')\n",
         "classes.py": "class Broken:\n evaluate_program = print\n def __init__(self):raise RuntimeError('no data')\n",
         "bad.yaml": "evaluator: {timeout: soon}\n",

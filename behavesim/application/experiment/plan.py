@@ -7,7 +7,7 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import comb
 from pathlib import Path
@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from behavesim.analysis.comparison import too_few
+from behavesim.application.evaluator_task import understanding
 from behavesim.application.launch import task_settings
 from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
@@ -31,13 +32,16 @@ from behavesim.base.text import validation_message
 from behavesim.base.tokens import Tokens, Usage
 from behavesim.engine.admission import refuse_unpriced
 from behavesim.engine.build import Launch, evaluate_template, first_prompt, judging
+from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.methods.method import method_of
 from behavesim.proposers.prices import PriceList, Prices
 from behavesim.proposers.proposer import models_asked, proposer_type, takes_notes
+from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge
 from behavesim.state.settings import is_foreign, owners
 from behavesim.store.database import progress
 from behavesim.task import Task, TaskReference
+from behavesim.task.evaluated import EvaluatorTask
 
 # How many seeds there are, counted from 0, or a list of the seeds themselves.
 Seeds = Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)]
@@ -349,6 +353,8 @@ class DryRun:
     evaluating_s: float
     # The expected requests, tokens and cost; None for a proposer that costs nothing.
     cost: CostEstimate | None
+    # How an evaluator was understood, as facts by name; empty for a task.
+    understood: Mapping[str, str] = field(default_factory=dict)
 
 
 async def dry_run(launch: Launch) -> DryRun:
@@ -363,11 +369,15 @@ async def dry_run(launch: Launch) -> DryRun:
         template = await evaluate_template(task, judge)
         took_s = await _seconds_again(task, judge, template.cpu_s)
         isolation = judge.isolation
+        behaviour = judge.behaviour if isinstance(judge, EvaluatorJudge) else ""
+    understood = (
+        understanding(task.file, template, behaviour, Limits.of(settings)) if isinstance(task, EvaluatorTask) else {}
+    )
     method = method_of(settings, task, takes_notes(settings))
     planned = [Planned(launch.folder.run, settings)]
     cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
     prompt = first_prompt(settings, task, method, template, isolation)
-    return DryRun(template.score, prompt, took_s * settings.budget / settings.workers_here, cost)
+    return DryRun(template.score, prompt, took_s * settings.budget / settings.workers_here, cost, understood)
 
 
 async def _seconds_again(task: Task, judge: Judge, cpu_s: float) -> float:
