@@ -14,7 +14,7 @@ from typing import Any
 
 from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
-from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration
+from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration, root_of
 from behavesim.evaluators.evaluation import Description, describe_evaluator
 from behavesim.evaluators.scores import averaged
 from behavesim.sandbox.limits import Limits
@@ -85,17 +85,19 @@ def task_file(
     """
     convention, place = convention_of(wanted.evaluator)
     known = _configuration(wanted, convention, place, tell)
-    file = _describe_task(wanted, convention, place, known)
+    file = _describe_task(wanted, convention, place, known, tell)
     tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
     with _written_files(runs) as write:
         if convention in ("llm4ad", "eoh"):
-            said = asyncio.run(describe_evaluator(place, allow_weak_isolation))
+            said = asyncio.run(describe_evaluator(place, allow_weak_isolation, file.root))
             file = _add_class_description(file, said, write)
         path = write(f"{file.name}-{_hash(file.to_toml())}.toml", file.to_toml())
         yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
 
 
-def _describe_task(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
+def _describe_task(
+    wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any], tell: Callable[[str], None]
+) -> EvaluatorFile:
     # `known` are the configuration's values by name.
     if wanted.program is None and convention not in ("llm4ad", "eoh"):
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
@@ -113,6 +115,9 @@ def _describe_task(wanted: Wanted, convention: Convention, place: str, known: Ma
         length = first_program(wanted.program).count("\n")
         values["edits"] = "diff" if length > LONGEST_IN_FULL else "full"
     is_minimised = wanted.is_minimised or convention == "eoh"
+    root = _root(convention, place)
+    if root:
+        tell(f"imports are looked up in {root}, too, which programs can read")
     file = EvaluatorFile(
         convention,
         place,
@@ -121,11 +126,12 @@ def _describe_task(wanted: Wanted, convention: Convention, place: str, known: Ma
         direction="minimise" if is_minimised else "maximise",
         bound=wanted.bound,
         metric=wanted.metric,
+        root=str(root or ""),
         runs_in=str(Path.cwd()) if convention == "command" else "",
         **values,
     )
     if convention == "command" or place.partition(":")[0].endswith(".py"):
-        _refuse_wide(file.folder)
+        _refuse_wide(file.readable)
     return file
 
 
@@ -165,10 +171,19 @@ def understanding(file: EvaluatorFile, first: Evaluated, behaviour: str, limits:
         "bound": "" if file.bound is None else f"{file.bound:g}",
         "behaviour": behaviour,
         "limits": limits.in_words,
-        "can be read": f"{file.folder}, without runs",
+        "can be read": f"{file.readable}, without runs",
         "replies": "SEARCH/REPLACE edits" if file.edits == "diff" else "whole programs",
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def _root(convention: Convention, place: str) -> Path | None:
+    """Return the folder above an evaluator from which it imports (`root_of`); None for an installed one."""
+    if convention == "command":
+        words = (Path(word) for word in re.findall(r"[\w./-]+\.py\b", place))
+        return root_of(Path.cwd(), [word for word in words if word.is_file()])
+    path = Path(place.partition(":")[0])
+    return root_of(path.parent, [path]) if path.suffix == ".py" else None
 
 
 def _refuse_wide(folder: Path) -> None:

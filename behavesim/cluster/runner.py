@@ -382,8 +382,11 @@ class Cluster:
 
 
 def _relative(file: EvaluatorFile) -> EvaluatorFile:
-    """Return an evaluator's file for another machine: with paths relative to its folder, and without a description."""
-    evaluator = Path(file.evaluator).name if file.evaluator_path else file.evaluator
+    """Return an evaluator's file for another machine: with paths relative to what is sent, without a description."""
+    top = file.readable
+    evaluator = Path(file.evaluator).relative_to(top).as_posix() if file.evaluator_path else file.evaluator
     program = Path(file.program)
-    inside = program.relative_to(file.folder).as_posix() if program.is_relative_to(file.folder) else program.name
-    return replace(file, evaluator=evaluator, program=inside, description="", runs_in="")
+    inside = program.relative_to(top).as_posix() if program.is_relative_to(top) else program.name
+    runs_in = Path(file.runs_in).relative_to(top).as_posix() if file.runs_in else ""
+    root = "." if file.root else ""
+    return replace(file, evaluator=evaluator, program=inside, description="", runs_in=runs_in, root=root)

@@ -122,8 +122,8 @@ def files_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> TaskFiles
     `hidden` may name folders. Raises TaskError if the files are too large or too many, OSError if one cannot be read.
     """
     left_out = set(hidden)
-    kept = (path for path in _below(file.folder) if not left_out.intersection((path, *path.parents)))
-    return _collected(file.folder, dict.fromkeys(kept))
+    kept = (path for path in _below(file.readable) if not left_out.intersection((path, *path.parents)))
+    return _collected(file.readable, dict.fromkeys(kept))
 
 
 def _below(folder: Path) -> Iterable[Path]:

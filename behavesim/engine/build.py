@@ -213,7 +213,7 @@ async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
         what = "the first program and the evaluator" if own else "`solve` or the template"
         said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
         advice = {
-            "evaluator-error": "; the evaluator says so of the program to start from: mend it, or install what it lacks",
+            "evaluator-error": "; the evaluator says so of its first program: mend it, or install what it lacks",
             "timeout": f"; look for a loop without end in {what}, or raise timeout_s",
             COSTLY: "; let `solve` do the work and `score` only check it, or raise timeout_s or memory_mb",
         }

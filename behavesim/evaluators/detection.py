@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import operator
-from collections.abc import Collection, Iterator, Mapping
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,6 +107,67 @@ def refuse_unused_thresholds(file: EvaluatorFile) -> None:
     if file.thresholds and len(file.thresholds) > (most := most_thresholds(file.convention, file.evaluator)):
         used = f"uses {most} of them: one for each stage but the last" if most else "has no stages, so it uses none"
         raise UsageError(f"there are {len(file.thresholds)} thresholds, and the evaluator {used}; delete the others")
+
+
+# Most folders above an evaluator in which its repository is sought.
+_MOST_ABOVE = 5
+# What lies in the folder of a repository; no folder above it is searched.
+_ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+
+
+# Packages with stand-ins, which need less than what a repository with the packages themselves has.
+_OFFERED = ("openevolve", "shinka")
+
+
+def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:
+    """Return the folder above an evaluator's from which its imports can be found; None if it needs none.
+
+    `scripts` are its Python files. Names that lie in `folder`, are in the standard library or installed need no other
+    folder. Of several that are found above, the farthest folder counts; none above that of the repository is searched.
+    """
+    wide = {Path.home().resolve(), Path(tempfile.gettempdir()).resolve()}
+    above = []
+    for parent in folder.parents[:_MOST_ABOVE]:
+        if any(parent in (each, *each.parents) for each in wide):  # programs could read all of it, keys too
+            break
+        above.append(parent)
+        if any((parent / name).exists() for name in _ROOTS):
+            break
+    found = [
+        place
+        for name in {name for script in scripts for name in _imported(script)}
+        if name not in (*sys.stdlib_module_names, *_OFFERED)
+        and not _holds(folder, name)
+        # an installed package is preferred, as Python would prefer it on a path that ends in the repository
+        and not _is_installed(name)
+        if (place := next((each for each in above if _holds(each, name)), None)) is not None
+    ]
+    return min(found, key=lambda each: len(each.parts), default=None)
+
+
+def _imported(script: Path) -> set[str]:
+    """Return the first names of all absolute imports in a file, those in functions too; none if it is no Python."""
+    try:
+        tree = parse(read_text_file(script, "evaluator"))
+    except (SyntaxError, ValueError, UsageError):
+        return set()
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.partition(".")[0] for name in names if name}
+
+
+def _holds(folder: Path, name: str) -> bool:
+    package = folder / name
+    if (folder / f"{name}.py").is_file() or (package / "__init__.py").is_file():
+        return True
+    return package.is_dir() and any(any(package.glob(pattern)) for pattern in ("*.py", "*/*.py"))
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[str]:

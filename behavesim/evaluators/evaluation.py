@@ -66,6 +66,9 @@ def load(given: str) -> Callable[[str], bytes]:
     file = EvaluatorFile.from_json(given)
     os.environ["TMPDIR"] = os.environ["HOME"] = "/tmp"
     os.chdir(file.folder)
+    if file.root:
+        sys.path.append(file.root)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), file.root)))
     module = importlib.import_module(f"behavesim.evaluators.conventions.{_LOADERS[file.convention]}")
     run: Run = module.load(file)
     if sys.version_info >= (3, 14):
@@ -197,20 +200,20 @@ def evaluator_pool(
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
 
-    They can read the evaluator's folder as it is when the sandbox starts, without the folders of runs in it. Entering
-    raises UsageError if the isolation is below "strong+", unless `allow_weak_isolation`.
+    They can read the evaluator's folder, or its `root`, as it is when the sandbox starts, without the folders of runs
+    in it. Entering raises UsageError if the isolation is below "strong+", unless `allow_weak_isolation`.
     """
     hidden = folders_of_runs(file)
     # without the description: it would stand in the process's command line, which others can read and which is limited
     loaded = (LOADER, replace(file, description="").to_json())
-    given = (*loaded, workers, limits, [file.folder], hidden, allow_weak_isolation)
+    given = (*loaded, workers, limits, [file.readable], hidden, allow_weak_isolation)
     return TreePool(*given, clock=clock, wall=wall, devices=devices)
 
 
 def folders_of_runs(file: EvaluatorFile) -> set[Path]:
-    """Return the paths in an evaluator's folder that no program may read: runs, and the folders that hold runs."""
+    """Return the paths that no program may read of what an evaluator can: runs, and the folders that hold runs."""
     # the folder of a first run does not exist yet; naming one keeps later entries of the folder out of reach, too
-    return {file.folder / "runs", *runs_in(file.folder)}
+    return {file.readable / "runs", *(path for each in {file.readable, file.folder} for path in runs_in(each))}
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
@@ -325,28 +328,35 @@ class Description:
     description: str
 
 
-async def describe_evaluator(place: str, allow_weak_isolation: bool = False) -> Description:
+async def describe_evaluator(place: str, allow_weak_isolation: bool = False, root: str = "") -> Description:
     """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
 
-    Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the
+    `root` is as in `EvaluatorFile`. Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the
     isolation is below "strong" and `allow_weak_isolation` is False.
     """
     module = place.rpartition(":")[0]
-    readable = [Path(module).parent] if module.endswith(".py") else []
+    readable = [Path(root or Path(module).parent)] if module.endswith(".py") else []
     # naming a folder in it keeps later entries of the evaluator's folder out of reach
     hidden = [folder / "runs" for folder in readable]
-    async with TreePool(DESCRIBER, place, 1, _DESCRIBING, readable, hidden, allow_weak_isolation) as pool:
+    given = json.dumps([place, root])
+    async with TreePool(DESCRIBER, given, 1, _DESCRIBING, readable, hidden, allow_weak_isolation) as pool:
         sent = await pool.send("")
     if isinstance(sent, Failure):
         raise TaskError(f"the evaluator {place} cannot be loaded: {sent.message}")
     return _read_description(place, sent.data)
 
 
-def load_description(place: str) -> Callable[[str], bytes]:
-    """Return a function that gives the Description of the evaluator at a place, as JSON; its argument is not used.
+def load_description(given: str) -> Callable[[str], bytes]:
+    """Return a function that gives the Description of an evaluator, as JSON; its argument is not used.
+
+    `given` is a JSON list of its place and `root`.
 
     An Exception of the evaluator is returned as {"error": message}.
     """
+
+    place, root = json.loads(given)
+    if root:
+        sys.path.append(root)
 
     def describe(_: str) -> bytes:
         try:

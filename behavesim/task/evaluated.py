@@ -52,6 +52,7 @@ class EvaluatorFile:
     scores with which a program goes on from stage 1 to 2, and from 2 to 3; below, it keeps the score of the stage where
     it stopped. Without any, only `evaluate` is called.
     `entry_point` is the name that a class evaluator calls. `runs_in` is the folder in which a command runs.
+    `root` is the folder above the evaluator's from which it imports, such as its repository; "" for none.
     `best_known` is a score, None if none is known. No score can be better than `bound`: a program with a better one is
     rejected. `metric` names the number that is the score, "" for the convention's own. `timeout_s` is in CPU seconds,
     of all processes together. `budget` is the default number of programs to generate. The task has a default for an
@@ -71,6 +72,7 @@ class EvaluatorFile:
     edits: Edits = "full"
     entry_point: str = ""
     runs_in: str = ""
+    root: str = ""
     timeout_s: float = 300.0
     budget: int = 100
 
@@ -106,7 +108,8 @@ class EvaluatorFile:
         """Return the same content with `folder` before relative paths."""
         evaluator = str(folder / self.evaluator) if self.evaluator_path else self.evaluator
         runs_in = str(folder / self.runs_in) if self.convention == "command" else ""
-        return replace(self, evaluator=evaluator, program=str(folder / self.program), runs_in=runs_in)
+        root = str((folder / self.root).resolve()) if self.root else ""
+        return replace(self, evaluator=evaluator, program=str(folder / self.program), runs_in=runs_in, root=root)
 
     def to_toml(self) -> str:
         """Return the content as TOML; values equal to their default are left out."""
@@ -123,8 +126,13 @@ class EvaluatorFile:
         return Path(place) if self.convention != "command" and place.endswith(".py") else None
 
     @property
+    def readable(self) -> Path:
+        """The folder that evaluator and programs can read: `root`, or else `folder`."""
+        return Path(self.root) if self.root else self.folder
+
+    @property
     def folder(self) -> Path:
-        """The folder in which the evaluator runs and which it can read."""
+        """The folder in which the evaluator runs."""
         if self.runs_in:
             return Path(self.runs_in)
         if self.evaluator_path:

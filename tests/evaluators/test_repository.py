@@ -1,0 +1,89 @@
+"""Evaluators that live in a repository: the folder above that has what they import is found, read-only."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from behavesim.evaluators.detection import root_of
+from tests.cli.command import Command
+from tests.evaluators.judging import file_of, results
+
+EVALUATOR = """from shared_of_mine.loading import load, goal
+
+def evaluate(path):
+    return {"combined_score": -abs(load(path)["point"]() - goal())}
+"""
+LOADING = """from pathlib import Path
+
+def load(path):
+    names = {}
+    exec(open(path).read(), names)
+    return names
+
+def goal():
+    return float((Path(__file__).parents[1] / "data/goal.txt").read_text())
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with an evaluator two folders down, a package and a data file."""
+    files = {
+        "repo/pyproject.toml": "",
+        "repo/shared_of_mine/__init__.py": "",
+        "repo/shared_of_mine/loading.py": LOADING,
+        "repo/data/goal.txt": "1.5\n",
+        "repo/problems/near/evaluator.py": EVALUATOR,
+        "repo/problems/near/first.py": "def point():\n    return 1.0\n",
+        "beyond_of_mine/__init__.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path / "repo"
+
+
+def test_the_folder_above_that_has_the_imported_package_is_the_root(repository: Path) -> None:
+    script = repository / "problems/near/evaluator.py"
+    assert root_of(script.parent, [script]) == repository
+    (script.parent / "shared_of_mine.py").touch()
+    assert root_of(script.parent, [script]) is None, "what lies beside the evaluator needs no other folder"
+
+
+@pytest.mark.parametrize("imported", ["json", "numpy.linalg", "shinka.core", "openevolve", "beyond_of_mine", "nowhere"])
+def test_what_is_installed_offered_or_above_the_repository_makes_no_root(repository: Path, imported: str) -> None:
+    for name in ("json", "numpy", "shinka", "openevolve"):
+        (repository / name).mkdir()
+        (repository / name / "__init__.py").touch()
+    script = repository / "problems/near/other.py"
+    script.write_text(f"def evaluate(path):\n    import {imported}\n")
+    assert root_of(script.parent, [script]) is None
+
+
+def test_such_an_evaluator_runs_and_cannot_write_into_its_repository(repository: Path) -> None:
+    place = repository / "problems/near"
+    file = file_of("openevolve", str(place / "evaluator.py"), str(place / "first.py"), root=str(repository))
+    writing = f"def point():\n    open({str(repository / 'data/goal.txt')!r}, 'w')\n"
+    good, bad = results(file, "def point():\n    return 1.25\n", writing)
+    assert good.score == -0.25 and "Read-only file system" in bad.failure
+    script = "command:python evaluate.py {program}"
+    text = "import sys\nfrom shared_of_mine.loading import load, goal\nprint(-abs(load(sys.argv[1])['point']() - goal()))\n"
+    (place / "evaluate.py").write_text(text)
+    command = file_of(
+        "command", script.removeprefix("command:"), str(place / "first.py"), root=str(repository), runs_in=str(place)
+    )
+    assert results(command, "def point():\n    return 1.25\n")[0].score == -0.25
+
+
+def test_a_run_says_where_it_looks_and_keeps_it_with_the_task(
+    behavesim: Command, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository / "problems/near")
+    ended = behavesim("run", "--evaluator", "evaluator.py", "--program", "first.py", "--budget", 2, "--json")
+    assert ended.code == 0, ended.err
+    assert f"imports are looked up in {repository}, too, which programs can read" in ended.err
+    (made,) = Path("runs/.evaluators").glob("*.toml")
+    assert tomllib.loads(made.read_text())["root"] == str(repository)
