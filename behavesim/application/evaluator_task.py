@@ -32,6 +32,36 @@ KINDS: Mapping[Convention, str] = {
     "llm4ad": "LLM4AD calls evaluations",
     "eoh": "EoH calls problems",
     "command": "a command",
+    "gepa": "GEPA calls evaluators",
+    "algotune": "AlgoTune calls tasks",
+}
+# For each convention, the shape by which an evaluator is found to follow it, and an example of the options.
+SHAPES: Mapping[Convention, tuple[str, str]] = {
+    "openevolve": (
+        "a file with `evaluate(program_path)`, or `evaluate_stage1` to 3",
+        "--evaluator evaluator.py --program initial_program.py",
+    ),
+    "shinka": (
+        "a script with the options --program_path and --results_dir",
+        "--evaluator evaluate.py --program initial.py",
+    ),
+    "llm4ad": (
+        "a class with `evaluate_program(program_str, callable_func)`",
+        "--evaluator evaluation.py:OBPEvaluation",
+    ),
+    "eoh": ("a class derived from `BaseProblem`, or in the package `eoh`", "--evaluator problem.py:Problem"),
+    "gepa": (
+        "a file with a function whose first parameter is `candidate`",
+        "--evaluator evaluator.py --program seed.py",
+    ),
+    "algotune": (
+        "a class with `generate_problem`, `solve` and `is_solution`",
+        "--evaluator task.py --program solver.py",
+    ),
+    "command": (
+        "a command with {program}, which prints a number or JSON last",
+        "--evaluator command:'./judge.sh {program}' --program initial.cpp",
+    ),
 }
 # Values in a configuration that are settings of the run and no part of its task.
 _SETTINGS = ("seed",)

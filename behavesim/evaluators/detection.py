@@ -28,7 +28,8 @@ def convention_of(text: str) -> tuple[Convention, str]:
     """Return the convention of an evaluator that a person named, and its place: paths made absolute, or the command.
 
     A script with `--program_path` and `--results_dir` is ShinkaEvolve's, a file with `evaluate` or `evaluate_stage1`
-    OpenEvolve's. A class derived from `BaseProblem`, in the package `eoh`, or of EoH's older shape is EoH's; any other
+    OpenEvolve's, one with a function whose first parameter is `candidate` GEPA's, and one with a class that has
+    `generate_problem`, `solve` and `is_solution` AlgoTune's. A class derived from `BaseProblem`, in the package `eoh`, or of EoH's older shape is EoH's; any other
     class is LLM4AD's. "module:Class" is not looked up. Raises UsageError if it is none of these.
     """
     if text.startswith(COMMAND):
@@ -51,12 +52,28 @@ def _of_file(place: str) -> Convention:
     source = read_text_file(Path(place), "evaluator")
     if "--program_path" in source and "--results_dir" in source:
         return "shinka"
-    if {"evaluate", "evaluate_stage1"} & {name for node in _tree(source, place).body for name in _bound_by(node)}:
+    body = _tree(source, place).body
+    if any(isinstance(node, ast.FunctionDef) and _first_parameter(node) == "candidate" for node in body):
+        return "gepa"
+    if {"evaluate", "evaluate_stage1"} & {name for node in body for name in _bound_by(node)}:
         return "openevolve"
+    if any(isinstance(node, ast.ClassDef) and _is_algotune(node) for node in body):
+        return "algotune"
     raise UsageError(
         f"{place} has neither a function `evaluate(program_path)` nor the options --program_path and --results_dir; "
         f"name a class in it as {place}:Class, or give a command"
     )
+
+
+def _first_parameter(function: ast.FunctionDef) -> str:
+    taken = [*function.args.posonlyargs, *function.args.args]
+    return taken[0].arg if taken else ""
+
+
+def _is_algotune(node: ast.ClassDef) -> bool:
+    return {"generate_problem", "solve", "is_solution"} <= {
+        each.name for each in node.body if isinstance(each, ast.FunctionDef)
+    }
 
 
 def _of_class(place: str, name: str) -> Convention:
@@ -73,6 +90,8 @@ def _of_class(place: str, name: str) -> Convention:
     for node in classes:
         if node.name == name:
             bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+            if _is_algotune(node):
+                return "algotune"
             methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
             is_older = not bases and "evaluate" in methods and "evaluate_program" not in methods
             return "eoh" if is_older or "BaseProblem" in bases else "llm4ad"
@@ -116,7 +135,7 @@ _ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
 # Packages with stand-ins, which need less than what a repository with the packages themselves has.
-_OFFERED = ("openevolve", "shinka")
+_OFFERED = ("openevolve", "shinka", "AlgoTuneTasks")
 
 
 def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:

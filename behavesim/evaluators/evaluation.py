@@ -45,6 +45,8 @@ _LOADERS: Mapping[Convention, str] = {
     "llm4ad": "classes",
     "eoh": "classes",
     "command": "command",
+    "gepa": "gepa",
+    "algotune": "algotune",
 }
 _SAID = Path("/tmp/said")
 _SHOWN = 2_000
@@ -213,7 +215,8 @@ def evaluator_pool(
 def folders_of_runs(file: EvaluatorFile) -> set[Path]:
     """Return the paths that no program may read of what an evaluator can: runs, and the folders that hold runs."""
     # the folder of a first run does not exist yet; naming one keeps later entries of the folder out of reach, too
-    return {file.readable / "runs", *(path for each in {file.readable, file.folder} for path in runs_in(each))}
+    folders = {file.readable, file.folder}
+    return {each / "runs" for each in folders} | {path for each in folders for path in runs_in(each)}
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
@@ -331,13 +334,13 @@ class Description:
 async def describe_evaluator(place: str, allow_weak_isolation: bool = False, root: str = "") -> Description:
     """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
 
-    `root` is as in `EvaluatorFile`. Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the
-    isolation is below "strong" and `allow_weak_isolation` is False.
+    `root` is as in `EvaluatorFile`. Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says
+    nothing usable, UsageError if the isolation is below "strong" and `allow_weak_isolation` is False.
     """
     module = place.rpartition(":")[0]
     readable = [Path(root or Path(module).parent)] if module.endswith(".py") else []
     # naming a folder in it keeps later entries of the evaluator's folder out of reach
-    hidden = [folder / "runs" for folder in readable]
+    hidden = [folder / "runs" for folder in {*readable, *([Path(module).parent] if readable else [])}]
     given = json.dumps([place, root])
     async with TreePool(DESCRIBER, given, 1, _DESCRIBING, readable, hidden, allow_weak_isolation) as pool:
         sent = await pool.send("")

@@ -21,7 +21,7 @@ from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
 # How an evaluator is called: as the project of that name does, or as a command.
-Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command"]
+Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command", "gepa", "algotune"]
 # How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
 # Name of the metric that holds how often the first program's functions are called in an evaluation.

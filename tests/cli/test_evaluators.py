@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from behavesim.task.evaluated import Convention
 from tests.cli.command import Command
 from tests.cli.people import FOLDERS
 
@@ -158,6 +159,14 @@ def test_a_dry_run_says_which_numbers_a_score_is_the_mean_of(behavesim: Command,
     assert understood["score"] == "the mean of a, b; --metric NAME chooses one; higher is better"
     assert understood["its numbers"] == "a 1, b 2, eval_time 9"
     assert behavesim("run", *options, "--metric", "b").document["understood"]["score"] == "b; higher is better"
+
+
+def test_the_kinds_of_evaluators_are_listed_each_with_an_example(behavesim: Command) -> None:
+    listed = behavesim("evaluators", "--json").document
+    assert {each["convention"] for each in listed} == set(get_args(Convention))
+    assert all(each["example"].startswith("--evaluator ") and each["shape"] for each in listed)
+    shown = behavesim("evaluators").out
+    assert "GEPA calls evaluators" in shown and "--evaluator task.py --program solver.py" in shown
 
 
 def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ def test_such_an_evaluator_runs_and_cannot_write_into_its_repository(repository:
     good, bad = results(file, "def point():\n    return 1.25\n", writing)
     assert good.score == -0.25 and "Read-only file system" in bad.failure
     script = "command:python evaluate.py {program}"
-    text = "import sys\nfrom shared_of_mine.loading import load, goal\nprint(-abs(load(sys.argv[1])['point']() - goal()))\n"
+    text = "import sys\nfrom shared_of_mine.loading import load, goal\n"
+    text += "print(-abs(load(sys.argv[1])['point']() - goal()))\n"
     (place / "evaluate.py").write_text(text)
     command = file_of(
         "command", script.removeprefix("command:"), str(place / "first.py"), root=str(repository), runs_in=str(place)

@@ -1,0 +1,114 @@
+"""GEPA's and AlgoTune's conventions: found by their shape, scored as there, with errors told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.base.errors import UsageError
+from behavesim.evaluators.detection import convention_of
+from tests.evaluators.judging import file_of, results
+
+GEPA = """
+def evaluator(candidate, example=None):
+    names = {}
+    exec(candidate, names)
+    off = abs(names["root"](example) - example ** 0.5)
+    return -off, {"off": off, "note": f"asked for the root of {example}"}
+"""
+SINGLE = """
+def evaluate(candidate: str):
+    try:
+        return len(candidate) * eval(candidate), {"size": len(candidate)}
+    except Exception as error:
+        return 0.0, {"error": f"no number: {error}"}
+"""
+ALGOTUNE = """
+from AlgoTuneTasks.base import Task, register_task
+
+@register_task("sorting")
+class Sorting(Task):
+    def generate_problem(self, n, random_seed=1):
+        import random
+        return random.Random(random_seed).sample(range(10 * n), n)
+
+    def solve(self, problem):
+        problem = list(problem)
+        for end in range(len(problem)):
+            for place in range(len(problem) - 1 - end):
+                if problem[place] > problem[place + 1]:
+                    problem[place], problem[place + 1] = problem[place + 1], problem[place]
+        return problem
+
+    def is_solution(self, problem, solution):
+        return list(solution) == sorted(problem)
+"""
+
+
+def written(tmp_path: Path, text: str, name: str = "evaluator.py") -> str:
+    (tmp_path / name).write_text(text)
+    return str(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "convention"),
+    [
+        (GEPA, "gepa"),
+        (SINGLE, "gepa"),
+        (ALGOTUNE, "algotune"),
+        ("def evaluate(program_path): pass\n", "openevolve"),
+        ("def fitness(candidate, *, opt_state=None): return 1.0\n", "gepa"),
+    ],
+)
+def test_a_convention_is_found_by_its_shape(tmp_path: Path, text: str, convention: str) -> None:
+    place = written(tmp_path, text)
+    assert convention_of(place) == (convention, place)
+
+
+def test_a_class_of_algotune_may_be_named(tmp_path: Path) -> None:
+    place = written(tmp_path, ALGOTUNE)
+    assert convention_of(f"{place}:Sorting") == ("algotune", f"{place}:Sorting")
+    with pytest.raises(UsageError, match="has no class 'Other'"):
+        convention_of(f"{place}:Other")
+
+
+def test_a_candidate_gets_the_mean_over_the_examples_and_its_infos_are_feedback(tmp_path: Path) -> None:
+    file = file_of("gepa", written(tmp_path, f"dataset = [1.0, 4.0, 9.0]\n{GEPA}"))
+    good, bad, broken = results(
+        file, "def root(x): return x ** 0.5\n", "def root(x): return 1.0\n", "def root(x): return 1 / 0\n"
+    )
+    assert good.score == 0.0 and bad.score == -1.0
+    assert bad.metrics == {"example 1": 0.0, "example 2": -1.0, "example 3": -2.0}
+    assert "example 2: note: asked for the root of 4.0" in bad.feedback
+    assert broken.failure == "ZeroDivisionError: division by zero"
+
+
+def test_a_candidate_without_examples_is_evaluated_once_and_an_error_in_its_info_counts(tmp_path: Path) -> None:
+    place = written(tmp_path, SINGLE)
+    good, bad = results(file_of("gepa", place), "2 + 3", "2 +")
+    assert (good.score, good.metrics) == (25.0, {"size": 5.0})
+    assert bad.is_stated and bad.failure.startswith("no number: invalid syntax")
+    (found,) = results(file_of("gepa", place, metric="size"), "2 + 3")
+    assert found.score == 5.0
+
+
+def test_a_seed_of_one_named_text_makes_candidates_of_that_name(tmp_path: Path) -> None:
+    text = 'seed_candidate = {"code": ""}\ndef evaluate(candidate): return float(candidate["code"])\n'
+    assert results(file_of("gepa", written(tmp_path, text)), "2.5")[0].score == 2.5
+
+
+def test_a_faster_solver_scores_higher_and_a_wrong_one_is_an_error_that_the_task_states(tmp_path: Path) -> None:
+    file = file_of("algotune", written(tmp_path, ALGOTUNE))
+    fast, as_function, wrong, none = results(
+        file,
+        "class Solver:\n    def solve(self, problem): return sorted(problem)\n",
+        "def solve(problem): return sorted(problem)\n",
+        "def solve(problem): return list(problem)\n",
+        "x = 1\n",
+    )
+    assert fast.score is not None and as_function.score is not None and min(fast.score, as_function.score) > 2
+    assert wrong.is_stated and wrong.failure == "the answer to problem 0 is no solution"
+    assert "neither a class `Solver`" in none.failure
+    (named,) = results(file_of("algotune", f"{file.evaluator}:Sorting"), "def solve(problem): return sorted(problem)\n")
+    assert named.score is not None
