@@ -172,8 +172,8 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
         return
     if kind not in _JUDGED:
         raise UsageError(
-            f"{evaluator} is called as {KINDS[kind]}, and a task is written around a file with `evaluate(program_path)`, "
-            "a script, a class or a command; run it with --evaluator as it is"
+            f"{evaluator} is called as {KINDS[kind]}, and a task is written around a file with "
+            "`evaluate(program_path)`, a script, a class or a command; run it with --evaluator as it is"
         )
     if program is None or not program.is_file():
         raise UsageError("--evaluator needs the file of the program to start from; add --program FILE")

@@ -27,10 +27,11 @@ COMMAND = "command:"
 def convention_of(text: str) -> tuple[Convention, str]:
     """Return the convention of an evaluator that a person named, and its place: paths made absolute, or the command.
 
-    A script with `--program_path` and `--results_dir` is ShinkaEvolve's, a file with `evaluate` or `evaluate_stage1`
-    OpenEvolve's, one with a function whose first parameter is `candidate` GEPA's, and one with a class that has
-    `generate_problem`, `solve` and `is_solution` AlgoTune's. A class derived from `BaseProblem`, in the package `eoh`, or of EoH's older shape is EoH's; any other
-    class is LLM4AD's. "module:Class" is not looked up. Raises UsageError if it is none of these.
+    A script with `--program_path` and `--results_dir` is ShinkaEvolve's. A file with `evaluate` or `evaluate_stage1` is
+    OpenEvolve's, but GEPA's if it has a function whose first parameter is `candidate`. A class with `generate_problem`,
+    `solve` and `is_solution` is AlgoTune's; one derived from `BaseProblem`, in the package `eoh`, or of EoH's older
+    shape is EoH's; any other class is LLM4AD's. "module:Class" is not looked up. Raises UsageError if it is none of
+    these.
     """
     if text.startswith(COMMAND):
         command = text.removeprefix(COMMAND).strip()

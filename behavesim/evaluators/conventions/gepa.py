@@ -1,4 +1,4 @@
-"""GEPA's convention: `evaluator(candidate[, example])` gets the program's text; it returns a score, perhaps with info."""
+"""GEPA's convention: `evaluator(candidate[, example])` gets the program's text, and returns a score."""
 
 from __future__ import annotations
 
