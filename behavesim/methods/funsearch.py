@@ -59,8 +59,9 @@ class FunSearchSettings(MethodSettings):
     """Temperature of the softmax over clusters on a new island; lower values prefer the best scores more."""
     cluster_temperature_period: int = Field(30_000, ge=1)
     """Number of programs added to an island while its cluster temperature falls towards 0; then it starts again."""
-    score_scale: float = Field(1.0, gt=0)
-    """Difference in score that counts as 1 in the softmax over clusters; the default is the task's own."""
+    score_scale: float = Field(1.0, ge=0)
+    """Difference in score that counts as 1 in the softmax over clusters; the default is the task's own. 0 takes it from
+    the scores on the island, as for an evaluator, whose scores may be of any size."""
     restart_every: int = Field(500, ge=0)
     """Number of registered candidates between restarts of the worse half of the islands; 0 means never."""
     restart_every_s: float = Field(0.0, ge=0)
@@ -262,7 +263,10 @@ class FunSearch(Method[FunSearchSettings]):
         # saw-tooth of FunSearch: colder as an island fills, and hot again after each period
         cooled = (added % settings.cluster_temperature_period) / settings.cluster_temperature_period
         temperature = settings.cluster_temperature * (1 - cooled)
-        return pick_program(pick_cluster(groups, settings.score_scale, temperature, rng), rng)
+        # where nobody knows what difference matters: the median score is then drawn e^-3 times as often as the best
+        ordered = sorted(group[0].utility for group in groups)
+        own = 10 / 3 * (ordered[-1] - ordered[(len(ordered) - 1) // 2])
+        return pick_program(pick_cluster(groups, settings.score_scale or own or 1.0, temperature, rng), rng)
 
 
 class FunSearchBehaveSim(FunSearch):

@@ -174,6 +174,7 @@ class EvaluatorTask(Task):
         )
         self.suffix = file.suffix
         self.objective = Objective(file.direction, file.best_known)
+        self.score_scale = 0.0  # unknown: a method takes it from the scores that it sees
         self.timeout_s = file.timeout_s
         self.budget = file.budget
 

@@ -278,6 +278,16 @@ def test_better_clusters_are_surer_to_be_drawn_as_an_island_cools(added: int, sh
     assert drawn[1,] / 1000 == pytest.approx(share, abs=0.04)
 
 
+def test_a_scale_from_the_islands_own_scores_prefers_the_better_whatever_their_size() -> None:
+    method = FunSearch(FunSearchSettings(examples_per_prompt=1, score_scale=0), BRIEF)
+    drawn = []
+    for size in (1e-3, 1.0, 1e6):
+        state = state_of([member(0, 5.0 * size), member(1, 4.0 * size), member(2, 3.0 * size)], {"0": [0, 1, 2]})
+        drawn.append([asked.parents[0] for number in range(0, 600, 2) if (asked := method.ask(state, UNREAD, number))])
+    assert drawn[0] == drawn[1] == drawn[2]  # the toy's objective minimises: 2 is the best, 1 the median
+    assert Counter(drawn[0])[1] / Counter(drawn[0])[2] == pytest.approx(np.exp(-3), abs=0.04)
+
+
 def test_a_person_is_told_what_is_awaited() -> None:
     state = state_of([member(0)], registered=3)
     state.ungrouped = [0]

@@ -80,7 +80,7 @@ def test_a_setting_is_no_less_than_makes_sense(settings: type[MethodSettings], n
 
 @pytest.mark.parametrize(
     ("settings", "name"),
-    [(FunSearchSettings, "cluster_temperature"), (FunSearchSettings, "score_scale"), (MctsAhdSettings, "widening")],
+    [(FunSearchSettings, "cluster_temperature"), (MctsAhdSettings, "widening")],
 )
 def test_what_is_divided_by_is_more_than_zero(settings: type[MethodSettings], name: str) -> None:
     assert getattr(settings(**{name: 0.001}), name) == 0.001
