@@ -18,8 +18,8 @@ from behavesim.task import InWords, Objective
 
 # Most instances whose scores prompts show; of a task with more, the program's score and a table of this many.
 INSTANCES_SHOWN = 8
-# Gaps to the best known score up to this fraction are rounding errors: the score is as good as the best known.
-REACHED = 1e-9
+# Gaps to the best known score up to this fraction are nothing to win: such scores are written down with 7 digits.
+REACHED = 1e-6
 
 
 # The words before the best program where it is none of those to start from. The offline proposer leaves that one out.
@@ -206,8 +206,8 @@ def describe_run(state: RunState, shown: Sequence[Member], words: InWords, is_le
     at = next((number for number, each in enumerate(shown, 1) if each.score == best.score), None)
     if at is None and is_leader_shown:
         return f"{said}\n\n{table}".rstrip()
-    which = "is not shown here" if at is None else "is the one above" if len(shown) == 1 else f"is program {at} above"
-    said += f" The best one scores {best.score:.6g}{describe_gap(state.objective.gap(best.score))}, and {which}."
+    which = "" if at is None else ", and is the one above" if len(shown) == 1 else f", and is program {at} above"
+    said += f" The best one scores {best.score:.6g}{describe_gap(state.objective.gap(best.score))}{which}."
     return f"{said}\n\n{table}".rstrip()
 
 
@@ -262,19 +262,23 @@ def ideas_in_words(state: RunState, shown: Sequence[Member] = (), operator: str 
         which = "best other ideas" if shown else "best ideas"
         said.append(f"The {which} so far, by score:")
         said += [f"- {idea.score:.6g}: {mechanism(idea.thought)}" for idea in ideas]
-    return "\n".join(filter(None, said))
+    return "\n".join(filter(None, said)).replace("\nThe best other", "\n\nThe best other")
 
 
 def attempts_in_words(state: RunState, shown: Sequence[Member], operator: str) -> str:
     """Return a line for each attempt at the shown programs, losses first, those by the same `operator` preferred.
 
-    Each is compared with the better of the shown programs that it was written from. "" without any.
+    Each is compared with the better of the shown programs that it was written from, and with the best so far. ""
+    without any.
     """
-    lines = []
+    lines, best = [], state.leader
     for attempt, number, change in _attempts(state, shown, operator):
         became = f"{abs(change):.3g} {'better' if change > 0 else 'worse'} than" if change else "as good as"
         which = "it" if len(shown) == 1 else f"program {number}"
-        lines.append(f"- {attempt.score:.6g}, {became} {which}: {mechanism(attempt.thought)}")
+        # a gain on a weak parent is no success: the model may have begun from the best program beside it
+        behind = 0.0 if best is None else best.utility - state.objective.utility(attempt.score)
+        lost = f", {behind:.3g} worse than the best" if behind > 0 and change >= 0 else ""
+        lines.append(f"- {attempt.score:.6g}, {became} {which}{lost}: {mechanism(attempt.thought)}")
     which = "this program" if len(shown) == 1 else "these programs"
     return "\n".join([f"Tried from {which} before, the losses first:", *lines]) if lines else ""
 
@@ -300,19 +304,21 @@ def _told(state: RunState, shown: Sequence[Member]) -> set[str]:
     return {each.thought for each in (*shown, *leader)}
 
 
-# Fewest and most characters of an idea's mechanism: its first clause that is long enough.
-MECHANISM = (60, 160)
+# Fewest and most characters of an idea's mechanism: its first sentences that are long enough.
+#
+# Cut after the first clause, half of the ideas lost what was new in them.
+MECHANISM = (60, 200)
 
 
 def mechanism(thought: str) -> str:
-    """Return the beginning of an idea: up to the first end of a sentence or clause, at most MECHANISM[1] characters."""
+    """Return the beginning of an idea: up to the first end of a sentence, at most MECHANISM[1] characters."""
     fewest, most = MECHANISM
     words = prose(thought)
-    ends = [end.start() for end in _CLAUSE.finditer(words) if fewest <= end.start() <= most]
+    ends = [end.start() for end in _SENTENCE.finditer(words) if fewest <= end.start() <= most]
     return words if len(words) <= most else words[: ends[0]] + "…" if ends else shorten(words, most)
 
 
-_CLAUSE = re.compile(r"(?<=[^.;:,])[.;:,] ")
+_SENTENCE = re.compile(r"(?<=[^.;])[.;] ")
 
 
 def ways_in_words(ways: Sequence[BehaviourGroup], attempts: str = "") -> str:

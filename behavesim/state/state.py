@@ -55,87 +55,87 @@ FAILURES = 3
 class RunState:
     """Where a run stands. Only `apply` changes it; everybody else only reads it."""
 
-    # Which scores are better, and the best one known.
     objective: Objective
+    """Which scores are better, and the best one known."""
 
     # the whole run
 
-    # The settings and the provenance in force, from the start or the last fork; None before the start.
     started: RunStarted | None = None
-    # The sandbox's isolation level: strong+, strong, partial or process; "" before the start.
+    """The settings and the provenance in force, from the start or the last fork; None before the start."""
     isolation: str = ""
-    # The `reason` of RunStopped; None while the run goes on, or if it was killed.
+    """The sandbox's isolation level: strong+, strong, partial or process; "" before the start."""
     stopped: str | None = None
-    # What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise.
+    """The `reason` of RunStopped; None while the run goes on, or if it was killed."""
     failure: str = ""
-    # Requests sent but unanswered at the last stop; they may be billed. None: unknown, or running.
+    """What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise."""
     under_way: int | None = None
-    # The budgets (candidates) that were used up since the start or the last fork, in order.
+    """Requests sent but unanswered at the last stop; they may be billed. None: unknown, or running."""
     used_budgets: list[int] = field(default_factory=list)
-    # Number of candidates asked for, injected ones included; a repair does not count again.
+    """The budgets (candidates) that were used up since the start or the last fork, in order."""
     asked: int = 0
-    # Number of candidates registered. They are registered in the order of their numbers.
+    """Number of candidates asked for, injected ones included; a repair does not count again."""
     registered: int = 0
-    # Number of regroupings and notes since a candidate was last asked for or registered, or since a fork.
+    """Number of candidates registered. They are registered in the order of their numbers."""
     idle_decisions: int = 0
-    # Injected programs that have not become candidates yet, oldest first.
+    """Number of regroupings and notes since a candidate was last asked for or registered, or since a fork."""
     injected: list[Injected] = field(default_factory=list)
-    # The names of all injected programs, those that became candidates included, and of all advice.
+    """Injected programs that have not become candidates yet, oldest first."""
     brought_names: set[str] = field(default_factory=set)
-    # All advice and its withdrawals, in order; `not_before` is the candidate from which each holds.
+    """The names of all injected programs, those that became candidates included, and of all advice."""
     advised: list[Advised] = field(default_factory=list)
-    # Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before.
+    """All advice and its withdrawals, in order; `not_before` is the candidate from which each holds."""
     active_s: float = 0.0
-    # Clock readings not in force yet, oldest first: they wait until their number of candidates is registered.
+    """Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before."""
     readings: list[ClockRead] = field(default_factory=list)
-    # The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have no
-    # reply yet.
+    """Clock readings not in force yet, oldest first: they wait until their number of candidates is registered."""
     batched: dict[int, BatchSent] = field(default_factory=dict)
-    # The latest choice on validation instances since the start or the last fork; None if none was made.
+    """The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have
+    no reply yet."""
     recommended: Recommended | None = None
-    # Number of registered candidates that `recommended` was chosen from; None if none was made.
+    """The latest choice on validation instances since the start or the last fork; None if none was made."""
     recommended_of: int | None = None
-    # The latest portfolio since the start or the last fork; None if none was chosen.
+    """Number of registered candidates that `recommended` was chosen from; None if none was made."""
     portfolio: PortfolioChosen | None = None
-    # Number of this run's registered candidates that `portfolio` was chosen from; None if none was chosen.
+    """The latest portfolio since the start or the last fork; None if none was chosen."""
     portfolio_of: int | None = None
-    # Counts of outcomes and requests.
+    """Number of this run's registered candidates that `portfolio` was chosen from; None if none was chosen."""
     tally: Tally = field(default_factory=Tally)
+    """Counts of outcomes and requests."""
 
     # candidates, the archive and the method's notes
 
-    # Candidates asked for and not registered yet, in the order of their numbers.
     open: dict[CandidateId, OpenCandidate] = field(default_factory=dict)
-    # The last event that asked for a new candidate, injected programs and repairs left out; None before the first, and
-    # after a fork.
+    """Candidates asked for and not registered yet, in the order of their numbers."""
     last_asked: Asked | None = None
-    # The program that the search starts from; None until it is evaluated, which comes before the first candidate.
+    """The last event that asked for a new candidate, injected programs and repairs left out; None before the first,
+    and after a fork."""
     template: Member | None = None
-    # The archive: the members of all groups, the ungrouped programs, and the template.
+    """The program that the search starts from; None until it is evaluated, which comes before the first candidate."""
     members: dict[CandidateId, Member] = field(default_factory=dict)
-    # The groups of the archive, in the order in which they were first named.
+    """The archive: the members of all groups, the ungrouped programs, and the template."""
     groups: dict[GroupName, Group] = field(default_factory=dict)
-    # Programs of the archive that wait for a group, in order of registration.
+    """The groups of the archive, in the order in which they were first named."""
     ungrouped: list[CandidateId] = field(default_factory=list)
-    # The notes (texts) that the method asked for, by their numbers.
+    """Programs of the archive that wait for a group, in order of registration."""
     notes: dict[int, Note] = field(default_factory=dict)
-    # The parents that prompts have shown so far, by operator; those that show none are left out.
+    """The notes (texts) that the method asked for, by their numbers."""
     shown_parents: dict[str, set[tuple[CandidateId, ...]]] = field(default_factory=dict)
-    # A hash of every prompt for a program so far, so that none is asked twice word for word.
+    """The parents that prompts have shown so far, by operator; those that show none are left out."""
     asked_texts: set[bytes] = field(default_factory=set)
-    # Number of registered candidates that were rejected, by the group that their question named; None for no group.
+    """A hash of every prompt for a program so far, so that none is asked twice word for word."""
     rejected_from: Counter[GroupName | None] = field(default_factory=Counter)
-    # What each model has done for the run, by its name in the replies.
+    """Number of registered candidates that were rejected, by the group that their question named; None for no group."""
     models: dict[str, ModelRecord] = field(default_factory=dict)
-    # The best registered candidate, the oldest of equally good ones; None before the first feasible one.
+    """What each model has done for the run, by its name in the replies."""
     best: Member | None = None
-    # Each candidate that scored better than all registered before it, and its score; oldest first. The template does
-    # not count.
+    """The best registered candidate, the oldest of equally good ones; None before the first feasible one."""
     bests: list[tuple[CandidateId, float]] = field(default_factory=list)
-    # The last FAILURES registered candidates that were rejected, in the order of their numbers.
+    """Each candidate that scored better than all registered before it, and its score; oldest first. The template does
+    not count."""
     failures: deque[Rejected] = field(default_factory=lambda: deque(maxlen=FAILURES))
-    # What prompts say of all registered candidates.
+    """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
     tried: PromptHistory = field(default_factory=PromptHistory)
+    """What prompts say of all registered candidates."""
     _awaited: dict[int, Note] = field(default_factory=dict)  # the notes without a reply: few, of thousands in `notes`
     _noted: dict[tuple[CandidateId, ...], int] = field(default_factory=dict)  # the last note about some programs
     _digest: Any = field(default_factory=hashlib.sha256)  # updated on each registration: no list is needed

@@ -152,7 +152,8 @@ class PromptHistory:
     failed: int = 0
     # the best score of any registered candidate on each instance; empty before the first with a score
     best_scores: tuple[float, ...] = ()
-    # the ideas of the best programs, best first, at most IDEAS; programs with one idea count once, by the best score
+    # the ideas of the best programs, best first, at most IDEAS; of equally good ones the latest first, as the others
+    # were told before; programs with one idea count once, by the best score
     ideas: tuple[Idea, ...] = ()
     # the last FAILED candidates that were rejected, in the order of their numbers
     failures: deque[Failed] = field(default_factory=lambda: deque(maxlen=FAILED))
@@ -181,8 +182,8 @@ class PromptHistory:
         same = next((each for each in self.ideas if each.thought == idea.thought), None)
         if same and objective.utility(same.score) >= objective.utility(idea.score):
             return
-        kept = [*(each for each in self.ideas if each is not same), idea]
-        # `sorted` is stable: of equally good programs the older one comes first
+        kept = [idea, *(each for each in self.ideas if each is not same)]
+        # `sorted` is stable: of equally good programs the latest stays first
         self.ideas = tuple(sorted(kept, key=lambda each: -objective.utility(each.score))[:IDEAS])
 
 

@@ -48,7 +48,7 @@ def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
     said = describe_run(example(), PROGRAMS, TSP)
     assert said.startswith(
         "The search has tried 14 programs so far, of which 1 failed. The best one scores 6.2103, 10.4 % behind the "
-        "best known, and is not shown here.\n\nHow far behind the best score so far on each instance, in %:\n"
+        "best known.\n\nHow far behind the best score so far on each instance, in %:\n"
     )
     assert "    3 50 cities, uniform       6.1027       9.05       1.73" in said.split("\n")
     assert "The best one" not in describe_run(example(), PROGRAMS, TSP, is_leader_shown=True)
@@ -116,10 +116,15 @@ def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> N
     ]
     assert "- 9, 2 worse than it: Idea 10." in ideas_in_words(state, pair[:1], "m1")
     assert "Tried from" not in ideas_in_words(state, [replace(pair[0], candidate=3)], "m1")
+    # a gain on a weak parent is told beside what it lacks to the best
+    state.best = best = replace(PROGRAMS[0], candidate=7, score=4.5, utility=-4.5)
+    assert state.leader == best
+    weak = [replace(pair[0], score=9.5, utility=-9.5)]
+    assert "- 8, 1.5 better than it, 3.5 worse than the best: Idea 12." in ideas_in_words(state, weak, "e1")
 
 
 def test_an_idea_is_cut_after_its_mechanism() -> None:
-    idea = "Join the shortest edges until a tour stands, as savings do, each at once; then mend crossings " + "on " * 30
+    idea = "Join the shortest edges until a tour stands, as savings do, each at once; then mend crossings " + "on " * 60
     assert mechanism(idea) == "Join the shortest edges until a tour stands, as savings do, each at once…"
     assert mechanism("Short.") == "Short."
 
