@@ -158,7 +158,6 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
 
 
 def _kept_in_forks(settings: Settings) -> frozenset[str]:
-    """Return the names of the settings that a fork cannot change."""
     return frozenset({"task", "method", "race"} | method_type(settings.method).fixed_in_forks)
 
 
@@ -375,7 +374,6 @@ def _from_person(values: Mapping[str, Any]) -> Settings:
 
 
 def _refuse_shared_names(owners: Sequence[Owner]) -> None:
-    """Raise UsageError if two owners of a run's settings have one of the same name."""
     # Names are flat, in files and on the command line: one value would set both, and the journal would hold one of two.
     taken: dict[str, str] = {}
     for owner in owners:

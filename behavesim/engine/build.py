@@ -139,7 +139,6 @@ def pool_of(
 
 
 def _cluster_type() -> type[Cluster]:
-    """Return the class for a cluster; raises UsageError if what it needs is not installed."""
     try:
         from behavesim.cluster.runner import Cluster  # imported late: few runs need it, and few have installed it
     except ModuleNotFoundError as error:
@@ -461,7 +460,6 @@ async def fork_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search
 
 
 def _fold(folder: RunFolder, search: Search, before: Activity) -> None:
-    """Apply all events of a run's journal to its search and to the time that it has been active."""
     for _, at, event in read_events(folder.journal):
         before.take(at, event)
         search.fold(event)

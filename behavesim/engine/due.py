@@ -86,11 +86,14 @@ def next_decision(
     but does not change it otherwise. Raises PartError if the method asks for a candidate with a wrong number, returns
     something else than a decision, or if IN_A_ROW decisions in a row led to no candidate.
     """
+    # groups first: parents drawn before it would come from islands that it empties
     if permits.regroup and (regrouped := method.regroup(state, behaviours)) is not None:
         _refuse_endless(state, method, "rearranges groups")
         return (_decision(regrouped, Regrouped),)
+    # a candidate is registered once, in its turn: later it could not be repaired any more
     if permits.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
         return (repaired,)
+    # asked before the registration, which may take long: the model writes meanwhile
     may_ask = permits.ask and state.asked < state.registered + rules.window
     asked = method.ask(state, behaviours, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
@@ -119,7 +122,6 @@ def next_decision(
 
 
 def _decision(decided: D, *kinds: type[Any]) -> D:
-    """Return what a method decided; raises PartError if it is of none of these kinds."""
     if not isinstance(decided, kinds):
         raise PartError(f"the method returned {decided!r:.100}, which is no decision; mend it")
     return decided
@@ -128,13 +130,12 @@ def _decision(decided: D, *kinds: type[Any]) -> D:
 def _written(
     asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules
 ) -> Asked | NoteAsked:
-    """Return a question as it is sent: with all words in its prompt, and the model that is to answer it."""
+    """Return a question with all words in its prompt, and the model that is to answer it."""
     return method.prompts.completed(rules.with_model(asked, state), state, behaviours)
 
 
 def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
-    """Raise PartError if the last IN_A_ROW decisions led to no candidate: the method would never stop."""
-    # `what` says in the message what the method does again, such as "asks for notes".
+    # a defect of the method: no candidate comes of these decisions, so the budget would never end the run
     if state.idle_decisions < IN_A_ROW:
         return
     raise PartError(
@@ -144,16 +145,12 @@ def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
 
 
 def _injected(state: RunState) -> Asked | None:
-    """Return the question that makes the next injected program the next candidate; None if none is due."""
     program = state.next_injected
     return None if program is None else Asked(state.asked, (), None, Prompt(program.source, INJECTED))
 
 
 def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
-    """Return the question that asks again for the first rejected candidate with a repair left; None if there is none.
-
-    `repairs` is how often a candidate may be asked for again. Injected programs are left out.
-    """
+    """Return the question that asks again for the first rejected candidate with a repair left; None without one."""
     for candidate in state.open.values() if repairs else ():
         outcome, reply = candidate.outcome, candidate.reply
         if candidate.asked.prompt.operator == INJECTED:  # a person wrote it, and no model can be asked to mend it

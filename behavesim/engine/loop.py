@@ -113,7 +113,7 @@ class Search:
 
         Raises JournalError if it cannot follow the events before it.
         """
-        self._nothing_due = None
+        self._nothing_due = None  # each decision is a function of the state, which changes only here
         self.state.apply(event)
         self.behaviours.apply(event, self.state.members)
         self._trials.apply(event)
@@ -235,8 +235,8 @@ class Search:
             return ()
         permits = self._permits()
         if permits == self._nothing_due:
-            # Each end of a task wakes the loop. Going to the thread for every one cost a quarter of a run's CPU time:
-            # the thread's own signal woke the loop again, and it never rested.
+            # Each end of a task wakes the loop. Going to the thread each time took a tenth of a run's CPU time: the
+            # thread's own signal woke the loop again, so it spun until something arrived.
             return ()
         loop = asyncio.get_running_loop()
         deciding = self._thread.submit(self._due, permits)
@@ -261,7 +261,7 @@ class Search:
         if self._stopped_by is not None or any(map(self._comes_first, came)):
             return None
         decided = deciding.result()
-        if came and not decided:
+        if came and not decided:  # none was due before these events; one may be now
             return None
         self._nothing_due = None if decided else permits
         return decided
