@@ -39,7 +39,7 @@ COMMANDS = {
         Command("demo", "runs:demo", "Results", "Play back a recorded search by a language model, without a key."),
         Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
-        Command("serve", "serve:serve", "Results", "Show runs in a browser, while they go on."),
+        Command("serve", "runs:serve", "Results", "Show runs in a browser, while they go on."),
         Command("show", "runs:show", "Results", "Show a program of a run, and all that is known of it.", True),
         Command("diff", "runs:diff", "Results", "Show how two programs of a run differ in text and behaviour.", True),
         Command("export", "runs:export", "Results", "Write the programs of a run as files and JSON lines."),

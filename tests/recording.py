@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from behavesim.application import demonstration
-from behavesim.application.demonstration import NAME, RECORDED, unpack_recording
+from behavesim.application import console
+from behavesim.application.console import NAME, RECORDED, unpack_recording
 from behavesim.state.events import Responded
 from behavesim.store.database import read_first_time
 from behavesim.store.folder import RunFolder
@@ -59,7 +59,7 @@ def pack(folder: RunFolder) -> None:
     with tarfile.open(RECORDED, "w:xz") as archive:
         for name in KEPT:
             archive.add(folder.path / name, name, filter=_of_nobody)
-    code = Path(demonstration.__file__)
+    code = Path(console.__file__)
     text, began = code.read_text(encoding="utf-8"), read_first_time(folder.journal)
     code.write_text(re.sub(r"^BEGAN = .*$", f"BEGAN = {began!r}", text, flags=re.MULTILINE), encoding="utf-8")
 

@@ -22,7 +22,10 @@ from behavesim.reports.next_steps import command_lines, next_steps, next_steps_o
 from behavesim.reports.tables import DISPENSABLE, headline_table, runs_table, summary_table
 from behavesim.reports.terminal import (
     Section,
+    convergence,
     count_lines,
+    dendrogram,
+    from_template,
     of_tables,
     select_sections,
     show,
@@ -32,7 +35,6 @@ from behavesim.reports.terminal import (
     show_text,
     width,
 )
-from behavesim.reports.text_drawings import convergence, dendrogram, from_template
 from behavesim.reports.words import SCORES, program_name, score_source_row, worth
 from behavesim.store.folder import RunFolder
 

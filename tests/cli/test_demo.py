@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.application.demonstration import BEGAN, RECORDED, play_recording, unpack_recording
+from behavesim.application.console import BEGAN, RECORDED, play_recording, unpack_recording
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.engine.admission import refuse_changes, run_provenance
 from behavesim.state.events import DECISIONS

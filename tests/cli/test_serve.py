@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from behavesim_cli.serve import serve
+from behavesim_cli.runs import serve
 
 from tests.analysis.journals import feasible, started, write
 from tests.cli.command import Command
