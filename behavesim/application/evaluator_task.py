@@ -34,6 +34,8 @@ KINDS: Mapping[Convention, str] = {
     "command": "a command",
     "gepa": "GEPA calls evaluators",
     "algotune": "AlgoTune calls tasks",
+    "heurigym": "HeuriGym calls evaluators",
+    "gigaevo": "GigaEvo calls validators",
 }
 # For each convention, the shape by which an evaluator is found to follow it, and an example of the options.
 SHAPES: Mapping[Convention, tuple[str, str]] = {
@@ -57,6 +59,14 @@ SHAPES: Mapping[Convention, tuple[str, str]] = {
     "algotune": (
         "a class with `generate_problem`, `solve` and `is_solution`",
         "--evaluator task.py --program solver.py",
+    ),
+    "heurigym": (
+        "a file with `evaluate(input_file, output_file)` beside a verifier.py",
+        "--evaluator program/evaluator.py --program solver.py",
+    ),
+    "gigaevo": (
+        "a file with `validate(answer)`, where the program has `entrypoint`",
+        "--evaluator validate.py --program initial_programs/first.py",
     ),
     "command": (
         "a command with {program}, which prints a number or JSON last",
@@ -144,7 +154,7 @@ def _describe_task(
         # decided once, for the file: a run goes on as it began, however long its programs become
         length = first_program(wanted.program).count("\n")
         values["edits"] = "diff" if length > LONGEST_IN_FULL else "full"
-    is_minimised = wanted.is_minimised or convention == "eoh"
+    is_minimised = wanted.is_minimised or convention in ("eoh", "heurigym")
     root = _root(convention, place)
     if root:
         tell(f"imports are looked up in {root}, too, which programs can read")
@@ -213,6 +223,8 @@ def _root(convention: Convention, place: str) -> Path | None:
         words = (Path(word) for word in re.findall(r"[\w./-]+\.py\b", place))
         return root_of(Path.cwd(), [word for word in words if word.is_file()])
     path = Path(place.partition(":")[0])
+    if convention == "heurigym" and not (path.parent / "dataset").is_dir():  # its data lie one folder up
+        return path.parent.parent
     return root_of(path.parent, [path]) if path.suffix == ".py" else None
 
 

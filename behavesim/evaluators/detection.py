@@ -29,7 +29,8 @@ def convention_of(text: str) -> tuple[Convention, str]:
 
     A script with `--program_path` and `--results_dir` is ShinkaEvolve's. A file with `evaluate` or `evaluate_stage1` is
     OpenEvolve's, but GEPA's if it has a function whose first parameter is `candidate`. A class with `generate_problem`,
-    `solve` and `is_solution` is AlgoTune's; one derived from `BaseProblem`, in the package `eoh`, or of EoH's older
+    `solve` and `is_solution` is AlgoTune's. `evaluate(input_file, output_file)` beside a verifier.py is HeuriGym's, a
+    file with `validate` GigaEvo's. A class derived from `BaseProblem`, in the package `eoh`, or of EoH's older
     shape is EoH's; any other class is LLM4AD's. "module:Class" is not looked up. Raises UsageError if it is none of
     these.
     """
@@ -56,14 +57,23 @@ def _of_file(place: str) -> Convention:
     body = _tree(source, place).body
     if any(isinstance(node, ast.FunctionDef) and _first_parameter(node) == "candidate" for node in body):
         return "gepa"
+    functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    if "evaluate" in functions and len(functions["evaluate"].args.args) == 2 and _has_verifier(place):
+        return "heurigym"
     if {"evaluate", "evaluate_stage1"} & {name for node in body for name in _bound_by(node)}:
         return "openevolve"
     if any(isinstance(node, ast.ClassDef) and _is_algotune(node) for node in body):
         return "algotune"
+    if "validate" in functions:
+        return "gigaevo"
     raise UsageError(
         f"{place} has neither a function `evaluate(program_path)` nor the options --program_path and --results_dir; "
         f"name a class in it as {place}:Class, or give a command"
     )
+
+
+def _has_verifier(place: str) -> bool:
+    return (Path(place).resolve().parent / "verifier.py").is_file()
 
 
 def _first_parameter(function: ast.FunctionDef) -> str:

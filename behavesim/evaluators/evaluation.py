@@ -47,6 +47,8 @@ _LOADERS: Mapping[Convention, str] = {
     "command": "command",
     "gepa": "gepa",
     "algotune": "algotune",
+    "heurigym": "heurigym",
+    "gigaevo": "gigaevo",
 }
 _SAID = Path("/tmp/said")
 _SHOWN = 2_000

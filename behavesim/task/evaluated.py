@@ -21,7 +21,7 @@ from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
 # How an evaluator is called: as the project of that name does, or as a command.
-Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command", "gepa", "algotune"]
+Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command", "gepa", "algotune", "heurigym", "gigaevo"]
 # How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
 # Name of the metric that holds how often the first program's functions are called in an evaluation.
@@ -66,15 +66,15 @@ class EvaluatorFile:
     description: str = ""
     direction: Direction = "maximise"
     best_known: float | None = None
-    bound: float | None = None
-    metric: str = ""
     thresholds: tuple[float, ...] = ()
     edits: Edits = "full"
     entry_point: str = ""
     runs_in: str = ""
-    root: str = ""
     timeout_s: float = 300.0
     budget: int = 100
+    bound: float | None = None
+    metric: str = ""
+    root: str = ""
 
     @classmethod
     def read(cls, path: Path) -> EvaluatorFile:

@@ -1,4 +1,4 @@
-"""GEPA's and AlgoTune's conventions: found by their shape, scored as there, with errors told."""
+"""The conventions of GEPA, AlgoTune, HeuriGym and GigaEvo: found by their shape, scored as there, with errors told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from behavesim.base.errors import UsageError
 from behavesim.evaluators.detection import convention_of
+from tests.cli.command import Command
 from tests.evaluators.judging import file_of, results
 
 GEPA = """
@@ -112,3 +113,62 @@ def test_a_faster_solver_scores_higher_and_a_wrong_one_is_an_error_that_the_task
     assert "neither a class `Solver`" in none.failure
     (named,) = results(file_of("algotune", f"{file.evaluator}:Sorting"), "def solve(problem): return sorted(problem)\n")
     assert named.score is not None
+
+
+EVALUATE = "def evaluate(input_file, output_file):\n    return abs(float(open(output_file).read()))\n"
+VERIFY = """def verify(input_file, output_file):
+    total = sum(map(float, open(input_file)))
+    return float(open(output_file).read()) >= total, f"the total is {total}"
+"""
+SOLVE = "def solve(source, target):\n    open(target, 'w').write(str(sum(map(float, open(source))) + {}))\n"
+
+
+@pytest.mark.parametrize("data", ["problem/program/dataset", "problem/dataset/demo"])
+def test_a_solver_writes_files_that_are_verified_and_cost_something(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str
+) -> None:
+    files = {
+        "problem/program/evaluator.py": EVALUATE,
+        "problem/program/verifier.py": VERIFY,
+        "problem/program/first.py": SOLVE.format(2),
+        f"{data}/a.in": "1\n2\n",
+        f"{data}/b.in": "5\n",
+        f"{data}/README.md": "what it is",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path / "problem/program")
+    options = ("--evaluator", "evaluator.py", "--program", "first.py", "--dry-run", "--json")
+    found = behavesim("run", *options)
+    assert found.code == 0, found.err
+    assert found.document["template_score"] == (3 + 5) / 2 + 2
+    assert found.document["understood"]["score"].endswith("lower is better")
+    (tmp_path / "problem/program/first.py").write_text(SOLVE.format(-1))
+    assert "(evaluator-error): a.in: the total is 3.0" in behavesim("run", *options).err
+
+
+VALIDATE = """def validate(payload):
+    context, answer = payload
+    if answer < context["least"]:
+        raise ValueError("too small")
+    return {"fitness": -answer, "is_valid": int(answer != 7), "other": 1.0}
+"""
+
+
+def test_an_answer_is_validated_with_its_context(tmp_path: Path) -> None:
+    place = written(tmp_path, VALIDATE, "validate.py")
+    assert convention_of(place) == ("gigaevo", place)
+    written(tmp_path, "def build_context():\n    return {'least': 3}\n", "context.py")
+    good, plain, small, invalid, none = results(
+        file_of("gigaevo", place),
+        "def entrypoint(context): return context['least'] + 1\n",
+        "def entrypoint(): return 5\n",
+        "def entrypoint(context): return 0\n",
+        "def entrypoint(context): return 7\n",
+        "x = 1\n",
+    )
+    assert (good.score, plain.score, good.metrics["other"]) == (-4.0, -5.0, 1.0)
+    assert small.failure == "ValueError: too small"
+    assert invalid.is_stated and invalid.failure == "the evaluator says is_valid 0"
+    assert "no function `entrypoint`" in none.failure

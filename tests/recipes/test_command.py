@@ -18,6 +18,6 @@ def test_a_command_takes_two_files_and_the_reference(tmp_path: Path) -> None:
     assert written.returncode == 0, written.stderr
     assert copy.touched() == {"cli/instances.py", "cli/commands.py", "docs/reference/commands.md"}
 
-    assert "  instances  Count the instances of a task.\n" in copy.run("-m", "behavesim", "--help").stdout
+    assert "  instances   Count the instances of a task.\n" in copy.run("-m", "behavesim", "--help").stdout
     counted = copy.run("-m", "behavesim", "instances", "tsp", "--json")
     assert json.loads(counted.stdout) == {"search": 5, "validation": 6, "held-out": 14}, counted.stderr

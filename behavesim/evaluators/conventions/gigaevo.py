@@ -1,0 +1,49 @@
+"""GigaEvo's convention: `validate(answer)` judges what the program's `entrypoint` returns; `fitness` is the score."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+
+from behavesim.base.errors import TaskError
+from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.modules import module_of
+from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
+from behavesim.task.evaluated import EvaluatorFile
+
+_SCORE, _ENTRY, _CONTEXT = "fitness", "entrypoint", "build_context"
+
+
+def load(file: EvaluatorFile) -> Run:
+    """Import the evaluator's file, and build the context if a `context.py` lies beside it.
+
+    With a context, `entrypoint` gets it, and `validate` a pair of it and the answer. Raises TaskError if a file cannot
+    be imported or `validate` is missing.
+    """
+    module = module_of(file.evaluator)
+    validate = getattr(module, "validate", None)
+    if not callable(validate):
+        raise TaskError(f"{module.__file__} has no function `validate(answer)`; write it, or name another file")
+    beside = Path(file.evaluator).parent / "context.py"
+    build = getattr(module_of(str(beside)), _CONTEXT, None) if beside.is_file() else None
+    context = build() if callable(build) else None
+
+    def run(program: Path, recorder: Recorder) -> Result:
+        watch_module(program, recorder)
+        entry = getattr(module_of(str(program), "program"), _ENTRY, None)
+        if not callable(entry):
+            raise ValueError(f"the program defines no function `{_ENTRY}`")
+        answer = entry(context) if context is not None and inspect.signature(entry).parameters else entry()
+        returned = validate(answer if context is None else (context, answer))
+        if not isinstance(returned, Mapping):
+            raise TypeError(f"`validate` must return a dict of metrics, not {type(returned).__name__}")
+        known = numbers(returned)
+        feedback = "\n".join(f"{name}: {value}" for name, value in returned.items() if name not in known)
+        if words := stated_error(returned):
+            return Result(None, known, feedback, words, is_stated=True)
+        score, why = choose_score(known, file.metric or (_SCORE if _SCORE in known else ""))
+        return Result(score, known, feedback, why)
+
+    return run

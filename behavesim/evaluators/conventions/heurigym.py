@@ -1,0 +1,61 @@
+"""HeuriGym's convention: `solve(input, output)` writes a file, which `verify` checks and `evaluate` gives a cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from behavesim.base.errors import TaskError
+from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.modules import module_of
+from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
+from behavesim.task.evaluated import EvaluatorFile
+
+# Name of the file beside the evaluator, by which the convention is found.
+VERIFIER = "verifier.py"
+# Where instances are sought, from the evaluator's folder and then from the one above it: the first with files counts.
+_DATA = ("dataset/demo", "dataset")
+
+
+def load(file: EvaluatorFile) -> Run:
+    """Import evaluator and verifier, and find the instances; the score is the mean cost over them.
+
+    Raises TaskError if a file cannot be imported, a function is missing, or there are no instances.
+    """
+    here = Path(file.evaluator).parent
+    evaluate = getattr(module_of(file.evaluator), "evaluate", None)
+    verify = getattr(module_of(str(here / VERIFIER)), "verify", None)
+    if not callable(evaluate) or not callable(verify):
+        raise TaskError(f"{here} needs `evaluate(input_file, output_file)` and, in {VERIFIER}, `verify` of the same")
+    instances = _instances(here)
+
+    def run(program: Path, recorder: Recorder) -> Result:
+        watch_module(program, recorder)
+        solve = getattr(module_of(str(program), "program"), "solve", None)
+        if not callable(solve):
+            raise ValueError("the program defines no function `solve(input_file, output_file)`")
+        costs: dict[str, float] = {}
+        for instance in instances:
+            output = f"/tmp/{instance.name}.output"
+            solve(str(instance), output)
+            is_valid, said = verify(str(instance), output)
+            if not is_valid:
+                return Result(None, dict(costs), failure=f"{instance.name}: {said or 'invalid'}", is_stated=True)
+            cost = numbers({"cost": evaluate(str(instance), output)}).get("cost")
+            if not isinstance(cost, float):
+                return Result(None, dict(costs), failure=f"{instance.name}: the evaluator gave no finite cost")
+            costs[f"cost of {instance.name}"] = cost
+        return Result(sum(costs.values()) / len(costs), dict(costs))
+
+    return run
+
+
+def _instances(here: Path) -> Sequence[Path]:
+    for place in (folder / name for folder in (here, here.parent) for name in _DATA):
+        if place.is_dir() and (found := sorted(path for path in place.iterdir() if _is_instance(path))):
+            return found
+    raise TaskError(f"there are no instances in a folder {_DATA[0]} beside {here} or in it; fetch the data set first")
+
+
+def _is_instance(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".") and path.suffix.lower() != ".md"
