@@ -52,7 +52,7 @@ COMMANDS = {
         Command("tasks", "tasks:tasks", "Set-up", "List the installed tasks."),
         Command("methods", "setup:methods", "Set-up", "List the installed search methods."),
         Command("proposers", "setup:proposers", "Set-up", "List the installed proposers."),
-        Command("evaluators", "evaluator:evaluators", "Set-up", "List the kinds of evaluators that are understood."),
+        Command("evaluators", "tasks:evaluators", "Set-up", "List the kinds of evaluators that are understood."),
         Command("task", "tasks:task", "Set-up", "Write (init) and examine (check) a task of your own."),
         Command("method", "setup:method", "Set-up", "Write (init) and examine (check) a method of your own."),
         Command("settings", "setup:settings", "Set-up", "List every setting that --set and --config take."),

@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from behavesim.analysis.table import facts_table
-from behavesim.application.evaluator_task import KINDS, SHAPES, Made, Wanted, task_file
+from behavesim.application.evaluator_task import KINDS, Made, Wanted, task_file
 from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
 from behavesim.evaluators.detection import Called, annotation_of, call_evaluator, convention_of, is_class
@@ -24,11 +23,10 @@ from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.programs.edits import Frame
 from behavesim.programs.functions import functions_in
 from behavesim.programs.parsing import usual_imports, with_imports
-from behavesim.reports.terminal import show
 from behavesim.task.evaluated import Convention
 
-from .options import AsJson, complete_tasks
-from .output import print_json, tell, write_example
+from .options import complete_tasks
+from .output import tell, write_example
 
 TaskOrNone = Annotated[
     str | None,
@@ -121,20 +119,6 @@ def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     is_minimised, metric = bool(options.get("minimise")), options.get("metric") or ""
     best_known, bound = numbers.values()
     return Wanted(evaluator, program, configuration, edits, is_minimised, best_known, bound, metric)
-
-
-# `behavesim evaluators`.
-
-
-def evaluators(as_json: AsJson = False) -> None:
-    """List the kinds of evaluators that --evaluator takes: what is called, and an example for each."""
-    rows = tuple((name, KINDS[name], shape, example) for name, (shape, example) in SHAPES.items())
-    names = ("convention", "called as", "found by", "example")
-    if as_json:
-        print_json([dict(zip(("convention", "called_as", "shape", "example"), row, strict=True)) for row in rows])
-        return
-    for name, called, shape, example in rows:
-        show([facts_table(name, name, {names[1]: called, names[2]: shape, names[3]: example})])
 
 
 # Write a task file around an evaluator, whose score is then trusted.

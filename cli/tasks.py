@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
+from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table, facts_table
+from behavesim.application.evaluator_task import KINDS, SHAPES
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import TaskError
 from behavesim.checks import check_task
@@ -194,3 +195,17 @@ def _as_json(name: str, task: Task) -> dict[str, Any]:
         "budget": task.budget,
         "entry_point": task.entry_point,
     }
+
+
+# `behavesim evaluators`.
+
+
+def evaluators(as_json: AsJson = False) -> None:
+    """List the kinds of evaluators that --evaluator takes: what is called, and an example for each."""
+    rows = tuple((name, KINDS[name], shape, example) for name, (shape, example) in SHAPES.items())
+    names = ("convention", "called as", "found by", "example")
+    if as_json:
+        print_json([dict(zip(("convention", "called_as", "shape", "example"), row, strict=True)) for row in rows])
+        return
+    for name, called, shape, example in rows:
+        show([facts_table(name, name, {names[1]: called, names[2]: shape, names[3]: example})])

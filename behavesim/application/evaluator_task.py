@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_pro
 MADE = ".evaluators"
 # Names of evaluators' files, without suffix, that say nothing of the problem: the task then has their folder's name.
 COMMONPLACE = ("evaluator", "evaluate", "eval")
+# Names of first programs, without suffix, as OpenEvolve's and ShinkaEvolve's examples call them.
+FIRST_PROGRAMS = ("initial_program", "initial")
 # For each convention, how a message on the terminal names it: an evaluator "is called as …".
 KINDS: Mapping[Convention, str] = {
     "openevolve": "OpenEvolve calls evaluators",
@@ -86,7 +88,7 @@ LONGEST_IN_FULL = 60
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a person said of an evaluator; `program` is None for a class's own template.
+    """What a person said of an evaluator; `program` is None for a class's own template, or the one file beside it.
 
     `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read, if there is one. If
     `edits` is None, the configuration decides; if that says nothing, the first program's length does. `is_minimised`
@@ -124,6 +126,9 @@ def task_file(
     if the evaluator, program or configuration cannot be used, TaskError if the class cannot be loaded.
     """
     convention, place = convention_of(wanted.evaluator)
+    if wanted.program is None and (beside := _program_beside(convention, place)):
+        tell(f"the first program is {beside.name}, which stands beside it; --program names another")
+        wanted = replace(wanted, program=beside)
     known = _configuration(wanted, convention, place, tell)
     file = _describe_task(wanted, convention, place, known, tell)
     tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
@@ -133,6 +138,14 @@ def task_file(
             file = _add_class_description(file, said, write)
         path = write(f"{file.name}-{_hash(file.to_toml())}.toml", file.to_toml())
         yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
+
+
+def _program_beside(convention: Convention, place: str) -> Path | None:
+    """Return the one file beside an evaluator's that is called as first programs are; None if there is not just one."""
+    if convention in ("llm4ad", "eoh", "command"):  # these have a template, or no folder of their own
+        return None
+    found = [path for path in Path(place).parent.iterdir() if path.is_file() and path.stem in FIRST_PROGRAMS]
+    return found[0] if len(found) == 1 else None
 
 
 def _describe_task(
@@ -264,7 +277,7 @@ def _configuration(
         return Configuration.usual(most_thresholds(convention, place)).values
     found = read_configuration(path, most_thresholds(convention, place))
     used = ", ".join(f"{name} {_short(value)}" for name, value in found.values.items())
-    tell(f"{path.name}: {used or 'nothing used'}{_ignored_in_words(found.ignored)}")
+    tell(f"{path.name}, where no option says otherwise: {used or 'nothing used'}{_ignored_in_words(found.ignored)}")
     return found.values
 
 

@@ -12,8 +12,8 @@ from behavesim.task.evaluated import LEAPED, EvaluatorFile
 from behavesim.task.task import Objective
 from behavesim.task.verdict import Failure, Verdict
 
-# How far a score may be better than `best_known` before it is doubted, as a fraction of that. Published records of
-# such searches are at most 2 % better than what was known before; programs that break an evaluator gain far more.
+# How far a score may be better than `best_known` before it is doubted, as a fraction of that. A choice: the records of
+# such searches that we know of are nearer to what was known before, and programs that break an evaluator gain far more.
 LEAP = 0.05
 # What a person can do about a score that leaps.
 SPLIT = (

@@ -38,6 +38,7 @@ def parts_of(
     """
     one = len(programs) == 1
     last = "second" if len(programs) == 2 else "last"
+    title = "The program above" if one else f"Program {len(programs)}"
     has_best = not one and programs[-1].utility > programs[-2].utility
     return {
         "shown": _shown(programs, objective, scores, limit_s, code),
@@ -50,7 +51,7 @@ def parts_of(
         "goal": f"better than {'it' if one else 'all of them'}",
         "base": "the last program above" if one else "program 1 above",
         "best": "it" if one else "the best of them",
-        "reached": _reached(programs, objective) if scores else "",
+        "reached": _reached(programs[-1], objective, title) if scores else "",
     }
 
 
@@ -85,7 +86,8 @@ def leader_in_words(state: RunState, shown: Sequence[Member], limit_s: float, co
     leader = state.leader
     if leader is None or any(each.utility >= leader.utility for each in shown):
         return ""
-    return f"{LEADER} {_facts(leader, state.objective, True, limit_s)}\n\n{code(leader.source)}"
+    said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s)}", code(leader.source)]
+    return "\n\n".join(filter(None, [*said, _reached(leader, state.objective, "It")]))
 
 
 def programs_to_vary(prompt: str) -> list[str]:
@@ -124,12 +126,11 @@ def _are_equal(programs: Sequence[Member]) -> bool:
     return len({each.score for each in programs}) == 1
 
 
-def _reached(programs: Sequence[Member], objective: Objective) -> str:
-    """Return what else to ask for if the best program is at least as good as the best known score; else ""."""
-    gap = objective.gap(programs[-1].score)
+def _reached(program: Member, objective: Objective, name: str) -> str:
+    """Return what else to ask for if a program, called `name`, is at least as good as the best known; else ""."""
+    gap = objective.gap(program.score)
     if gap is None or gap > REACHED:
         return ""
-    name = "The program above" if len(programs) == 1 else f"Program {len(programs)}"
     than = "as good as" if gap >= -REACHED else "better than"
     return (
         f"{name} is {than} the best score known, so a better one may not exist. If you see no way to one, write a "

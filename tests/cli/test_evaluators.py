@@ -31,6 +31,17 @@ def test_a_folder_that_runs_elsewhere_runs_here(behavesim: Command, tmp_path: Pa
     assert Path(ended.document["task"]).is_file()
 
 
+def test_the_one_first_program_beside_an_evaluator_needs_no_name(behavesim: Command, tmp_path: Path) -> None:
+    _, evaluator, _, program, *_ = FOLDERS["openevolve"].made(tmp_path)
+    beside = Path(evaluator).parent / "initial_program.py"
+    beside.write_text(Path(program).read_text())
+    ended = behavesim("run", "--evaluator", evaluator, "--budget", 2, "--json")
+    assert ended.code == 0, ended.err
+    assert "the first program is initial_program.py, which stands beside it" in ended.err
+    (beside.parent / "initial.py").write_text("")
+    assert "add --program FILE" in behavesim("run", "--evaluator", evaluator).err  # which of the two is not known
+
+
 def test_the_file_made_for_an_evaluator_is_a_task_itself(behavesim: Command, tmp_path: Path) -> None:
     options = FOLDERS["openevolve"].made(tmp_path)
     first = behavesim("run", *options, "--budget", 3, "--json").document
@@ -68,7 +79,8 @@ def test_thresholds_of_a_configuration_that_are_not_used_are_said(behavesim: Com
     (tmp_path / "mine.yaml").write_text("evaluator: {timeout: 30, cascade_thresholds: [0.1, 9]}\n")
     options = FOLDERS["command"].made(tmp_path)  # a command has no stages
     ended = behavesim("run", *options, "--evaluator-config", "mine.yaml", "--budget", 1)
-    assert "mine.yaml: timeout_s 30.0; not used here: evaluator.cascade_thresholds 0.1/9.0\n" in ended.err
+    said = "timeout_s 30.0; not used here: evaluator.cascade_thresholds 0.1/9.0\n"
+    assert f"mine.yaml, where no option says otherwise: {said}" in ended.err
     assert "thresholds" not in made_file(tmp_path)
 
 

@@ -16,6 +16,7 @@ from behavesim.prompts.shown import (
     describe_run,
     failures_in_words,
     ideas_in_words,
+    leader_in_words,
     mechanism,
     prose,
     ways_in_words,
@@ -92,6 +93,15 @@ def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
     title = "The best other ideas so far, by score:"
     assert ideas_in_words(state, [shown]) == f"{title}\n- 3: farthest first"
     assert ideas_in_words(state, [shown, replace(shown, thought="farthest first")]) == ""
+
+
+def test_the_best_program_beside_the_others_is_said_to_reach_the_best_known() -> None:
+    state = RunState(Objective("minimise", best_known=2.0))
+    state.best = replace(PROGRAMS[0], candidate=7, score=2.0 + 1e-7, utility=-2.0 - 1e-7)
+    said = leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, str)
+    assert (
+        "as good as the best known" in said and "It is as good as the best score known, so a better one may not" in said
+    )
 
 
 def test_a_long_idea_ends_after_a_word_and_says_that_it_is_cut() -> None:
