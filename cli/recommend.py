@@ -21,7 +21,7 @@ from behavesim.application.portfolio import (
     rivals_table,
     verdict_on_rivals,
 )
-from behavesim.application.recommendation import record_recommendation, shortlist_table
+from behavesim.application.recommendation import certificate_line, record_recommendation, shortlist_table
 from behavesim.base.errors import UsageError
 from behavesim.reports.terminal import show
 from behavesim.reports.words import program_name
@@ -38,14 +38,23 @@ Size = Annotated[
 ]
 
 
+Evaluations = Annotated[
+    int | None,
+    typer.Option("--evaluations", metavar="N", min=0, help="Most evaluations on fresh instances (fresh_evaluations)."),
+]
+
+
 def recommend(
     runs: Runs = None,
     portfolio: Size = None,
+    evaluations: Evaluations = None,
     workers: RunsWorkers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a program of a run on validation instances: the best of several that behave differently.
+    """Choose a program of a run on instances that it has not seen: the best of several that behave differently.
+
+    Where the task gives instances without end, they are fresh ones, and the choice has a certificate.
 
     With --portfolio K it also chooses up to K programs. Several runs need --portfolio: then only the K programs are
     chosen, from those of all the runs.
@@ -64,7 +73,7 @@ def recommend(
     is_one = len(folders) == 1 and (portfolio is None or len(instances_of(task, "validation")) > 0)
     if is_one:
         busy(f"trying the best programs of {run.folder.run} on validation instances")
-        asyncio.run(record_recommendation(run, task, workers))
+        asyncio.run(record_recommendation(run, task, workers, evaluations))
     if portfolio is not None:
         busy(f"choosing up to {portfolio} programs that behave differently")
         found = asyncio.run(record_portfolio(folders, task, portfolio, workers))
@@ -79,6 +88,8 @@ def recommend(
         if (shortlist := shortlist_table(run)).rows:
             show([shortlist])
         say(_recommended_line(run, chosen))
+        if said := certificate_line(run, task):
+            say(said)
     if found is not None:
         show([*found.tables(), *([rivals_table(tried)] if tried else [])])
         if found.members:

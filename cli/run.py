@@ -18,6 +18,7 @@ from behavesim.analysis.table import facts_table
 from behavesim.application import session
 from behavesim.application.console import show_search
 from behavesim.application.launch import new_launch, next_launch
+from behavesim.application.recommendation import certificate_line
 from behavesim.application.session import Ended
 from behavesim.application.session import advise as put_advice
 from behavesim.application.session import inject as inject_programs
@@ -105,8 +106,9 @@ def _print(run: Run, said: Sequence[str]) -> None:
     if run.recommended is not None and folder.recommended.exists():
         early = "" if run.state.has_recommended else f" (chosen from the first {run.state.recommended_of:,} candidates)"
         lines.append(f"recommended program: {folder.recommended}{early}")
+        lines += [certificate_line(run, run.task())] if run.certificate is None else []  # else the summary has it
     show([summary_table(save_summary(run))])
-    for line in (*lines, *said):
+    for line in filter(None, (*lines, *said)):
         say(line)
 
 

@@ -76,6 +76,11 @@ def text(found: Verification, argument: str) -> str:
         f"again, {found.copies} results of programs that had been run before"
     )
     lines = [checked, *_unchecked_lines(found.unchecked)]
+    if found.fresh:
+        lines.append(
+            f"recommended on {found.fresh} fresh instances: the run had not used them, and the journal named them before "
+            "a program ran on them"
+        )
     if not found.differences:
         said = "its decisions follow from its settings and replies, and its programs do what was recorded"
         return "\n".join([f"run {found.run} is verified: {said}", *lines])

@@ -21,6 +21,11 @@ class FewCities(TravellingSalesman):
         """As many as of the real one, of ten cities each."""
         return [Cities(each.name, each.distances[:10, :10]) for each in super().instances(split)]
 
+    def instance(self, split: Split, number: int) -> Cities:
+        """The first ten cities of the real one."""
+        each = super().instance(split, number)
+        return Cities(each.name, each.distances[:10, :10])
+
     def objective_on(self, split: Split) -> Objective:
         """Nobody knows the shortest tours."""
         return self.objective

@@ -40,7 +40,7 @@ from behavesim.task import Split, Task, TaskReference
 from behavesim.task.verdict import Block, Failure, Verdict
 from tests.crash.processes import ENDLESS_CITIES, FEW_CITIES, carried_out
 
-ADJUSTABLE = "label|workers|connections|max_.*|recommend|prices|request_timeout_s|service_tier|batch"
+ADJUSTABLE = "label|workers|connections|max_.*|recommend|fresh_evaluations|prices|request_timeout_s|service_tier|batch"
 UNKNOWABLE: Mapping[str, Sequence[str]] = {
     "what a model or a command answered, as long as the same program is in it": [
         r"Responded reply\.(text|model|calls|finish_reason|unanswered)(\..*)?",

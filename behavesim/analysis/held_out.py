@@ -68,6 +68,11 @@ def gain(scores: Sequence[float], template: Sequence[float], objective: Objectiv
     return sum(gains) / len(gains)
 
 
+def gain_title(run: Run) -> str:
+    """Return a column's title that says over which instances the gain of the run's recommended program is."""
+    return "gain, search and validation" if run.state.fresh is None else "gain, fresh instances"
+
+
 class KnownScores:
     """Cache of a split's scores in a file of a run's folder.
 
@@ -300,7 +305,8 @@ Role = Literal["template", "best", "recommended"]
 class SplitScores:
     """One program's mean scores and gaps on the instances of each split; None if unknown.
 
-    `gain` is that on the template over search and validation instances, by which a program is recommended.
+    `gain` is that on the template by which a program is recommended: on fresh instances after a race, else over search
+    and validation instances.
     """
 
     program: Role
@@ -354,7 +360,7 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
     columns = (
         *(Column("program"), Column("candidate", COUNT)),
         *(Column("search", SCORE), Column("search_gap", FRACTION, title="gap")),
-        *(Column("validation", SCORE), Column("gain", FRACTION, title="gain, search and validation")),
+        *(Column("validation", SCORE), Column("gain", FRACTION, title="gain, by which one is recommended")),
         *(Column("held_out", SCORE, title="held-out"), Column("held_out_gap", FRACTION, title="gap")),
         *(Column("shifted", SCORE), Column("shifted_gap", FRACTION, title="gap")),
     )
@@ -363,5 +369,5 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
         for each in found
     )
     has_gain = any(each.gain is not None for each in found)
-    caption = "gain: on the template, search and validation together; recommended by it"
+    caption = "gain: on the template, on fresh instances after a race, else on search and validation together"
     return Table("splits", "scores on each set of instances", columns, rows, caption if has_gain else "", keys=2)

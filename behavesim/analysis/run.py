@@ -26,11 +26,14 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError, UnknownCandidate, UsageError
 from behavesim.base.plugins import as_part_errors
 from behavesim.base.score_source import ScoreSource, mark
+from behavesim.state.champion import Certificate
 from behavesim.state.events import (
     TEMPLATE,
     Added,
     CandidateId,
     Event,
+    FreshBegun,
+    FreshScored,
     NotAdded,
     PortfolioChosen,
     Recommended,
@@ -209,9 +212,20 @@ class Run:
         return self.state.objective.utility(candidate.score)
 
     def validated_gain(self, candidate: Candidate) -> float | None:
-        """Return the gain on the template by which a program was recommended, a fraction; None if it was not tried."""
+        """Return the gain on the template by which a program was recommended, a fraction; None if it was not tried.
+
+        It is on search and validation instances together, after a race on fresh ones.
+        """
         event = self.state.recommended
         return None if event is None or TEMPLATE not in event.worth else event.worth.get(candidate.candidate)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What the race on fresh instances says of the recommended program; None without a race that is over."""
+        race, event = self.state.fresh, self.state.recommended
+        if race is None or event is None or self.state.is_racing:
+            return None
+        return None if event.choice is None else race.certificate(event.choice)
 
     def gap(self, score: float | None) -> float | None:
         """Return a score's gap to the best known score: 0.1 is 10 % worse, negative is better.
@@ -236,7 +250,7 @@ class Run:
         self._candidates.apply(event)
         self._ranked = None
         self.events_at.append(at)
-        if not isinstance(event, Recommended | PortfolioChosen):
+        if not isinstance(event, FreshBegun | FreshScored | Recommended | PortfolioChosen):
             self.last_at = at
         match event:
             case Added() | NotAdded() if self.state.registered * MOMENTS // self._budget > len(self.archives):

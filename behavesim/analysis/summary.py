@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -25,6 +25,7 @@ from behavesim.store.folder import SUMMARY, RunFolder
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
     from behavesim.base.config import Settings
+    from behavesim.state.champion import Certificate
 
 # State of a run. "running": a process holds the run. "finished": its budget is spent. "stopped": a cap, a person or a
 # kill ended it. "failed": an error ended it.
@@ -34,16 +35,34 @@ ENDED: Mapping[str, State] = {"budget": "finished", "failed": "failed"}
 # Value of `stopped_by` if no end of the run was recorded and no process holds it any more.
 KILLED = "killed"
 # Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not read.
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass(frozen=True)
 class RecommendedProgram(Scored):
-    """The program chosen on validation instances from the first `registered` candidates; `gain` is a fraction."""
+    """The program chosen on validation instances from the first `registered` candidates; `gain` is a fraction.
+
+    After a race the gain is that on `fresh` instances, which nothing had used before. `interval` holds it with 95 %
+    certainty, None if there were too few to say; the program is better than `told_apart_from` of `others` with as much.
+    Without a race these are None.
+    """
 
     validation_score: float
     gain: float | None
     registered: int
+    interval: tuple[float, float] | None = None
+    fresh: int | None = None
+    told_apart_from: int | None = None
+    others: int | None = None
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What the race says of the program; None without one."""
+        if self.fresh is None or self.gain is None or self.told_apart_from is None or self.others is None:
+            return None
+        from behavesim.state.champion import Certificate  # imported late, as above
+
+        return Certificate(self.candidate, self.gain, self.interval, self.fresh, self.told_apart_from, self.others)
 
 
 @dataclass(frozen=True)
@@ -206,7 +225,11 @@ def _recommended(run: Run) -> RecommendedProgram | None:
     assert validation is not None, "what failed on validation instances is not recommended"
     # the candidates that came later are not considered: screens say so by `registered`
     found = run.scored(chosen)
-    return RecommendedProgram(*found.cells, validation, run.validated_gain(chosen), registered, **found.certainty)
+    said: dict[str, Any] = dict(found.certainty)
+    if (certificate := run.certificate) is not None:
+        names = ("interval", "fresh", "told_apart_from", "others")
+        said |= {name: getattr(certificate, name) for name in names}
+    return RecommendedProgram(*found.cells, validation, run.validated_gain(chosen), registered, **said)
 
 
 def _reported_cost(tokens: Mapping[str, Tokens], price: Price, unanswered: int) -> float | None:

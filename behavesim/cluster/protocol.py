@@ -167,7 +167,7 @@ class Order(Instructions):
     allow_weak_isolation: bool
     files_hash: str  # of the shipped files
     task_hash: str  # hashes of the task's file and instances, which the worker must find, too; "" for an evaluator
-    further: int = 0  # search instances beyond the split's, for races
+    further: int = 0  # instances beyond the split's, for races
 
 
 def as_values(job: int, ran: RawResult) -> list[Any]:

@@ -106,7 +106,7 @@ def refuse_unraceable(settings: Settings, task: Task) -> None:
     if settings.race < begun:
         raise UsageError(f"{said} is less than the {begun} search instances of {task_named}; give at least as many")
     try:
-        further_instances(task, settings.race)
+        further_instances(task, "search", settings.race)
     except TaskError as error:
         if task.endless:
             raise
@@ -269,7 +269,7 @@ def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
     if settings.race:
-        parts["further instances"] = value_hash(further_instances(task, settings.race))
+        parts["further instances"] = value_hash(further_instances(task, "search", settings.race))
     wording = wording_hash(settings.prompts)
     return parts | {"prompts": wording} if wording else parts
 

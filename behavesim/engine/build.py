@@ -80,13 +80,19 @@ if TYPE_CHECKING:
 
 
 def sandbox(
-    settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None, starts: int = 1
+    settings: Settings,
+    task: Task,
+    split: Split = "search",
+    clock: Heartbeat | None = None,
+    starts: int = 1,
+    further: int = 0,
 ) -> Pool:
     """Return a sandbox on this machine for programs that are functions: a context manager, not entered yet.
 
     A program runs on all instances of a split, on up to `starts` versions of each (see `begin_instances`), and gets
     `starts` times the time. A split larger than `search` gets more in proportion. If `workers` names a cluster, one
-    program runs at once. `clock` measures time limits; None makes one. Raises TaskError if the instances cannot be
+    program runs at once. `clock` measures time limits; None makes one. `further` is how many instances beyond those of
+    the split blocks are taken from; of the search it is the setting `race`. Raises TaskError if the instances cannot be
     made.
     """
     limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
@@ -97,13 +103,13 @@ def sandbox(
         clock=clock,
         starts=starts,
         wall=settings.wall,
-        further=_further(settings, split),
+        further=_further(settings, split, further),
     )
 
 
-def _further(settings: Settings, split: Split) -> int:
+def _further(settings: Settings, split: Split, further: int) -> int:
     """Return how many instances beyond those of a split a sandbox and its referee make."""
-    return settings.race if split == "search" else 0
+    return settings.race if split == "search" else further
 
 
 def pool_of(
@@ -113,14 +119,15 @@ def pool_of(
     clock: Heartbeat | None = None,
     tell: Callable[[str], None] = on_stderr,
     sights: list[Callable[[], str]] | None = None,
+    further: int = 0,
 ) -> ProgramPool:
     """Return the sandbox of a run: a context manager, not entered yet.
 
     It is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has an
     evaluator, the sandbox runs that, whatever the split is. `clock` measures time limits; None makes one. `tell` gets a
     line when workers of a cluster join or leave. On a cluster, a function that returns what its workers do is appended
-    to `sights`, unless that is None. Raises UsageError if what a cluster needs is not installed or a setting does
-    not fit it, TaskError if the instances cannot be made.
+    to `sights`, unless that is None. `further` is as for `sandbox`. Raises UsageError if what a cluster needs is not
+    installed or a setting does not fit it, TaskError if the instances cannot be made.
     """
     limits, weak = Limits.of(settings), settings.allow_weak_isolation
     if isinstance(settings.workers, str):
@@ -132,9 +139,9 @@ def pool_of(
         cluster = _cluster_type()(*given, [] if sights is None else sights)
         if isinstance(task, EvaluatorTask):
             return cluster.evaluator(task.file, limits)
-        return cluster.functions(settings.task, task, split, limits.on(task, split), _further(settings, split))
+        return cluster.functions(settings.task, task, split, limits.on(task, split), _further(settings, split, further))
     if not isinstance(task, EvaluatorTask):
-        return sandbox(settings, task, split, clock)
+        return sandbox(settings, task, split, clock, further=further)
     return evaluator_pool(task.file, settings.workers, limits, weak, clock, settings.wall, settings.devices)
 
 
@@ -172,31 +179,33 @@ def judge_of(
     clock: Heartbeat | None = None,
     starts: int = 1,
     tell: Callable[[str], None] = on_stderr,
+    further: int = 0,
 ) -> SandboxJudge | EvaluatorJudge:
     """Return the judge of programs on the instances of a split that runs them in this sandbox.
 
-    It is a context manager that enters the sandbox, too. `clock` and `starts` are those of the sandbox. `tell` gets a
-    line for each self-reported score that can hardly be. Raises TaskError if the instances cannot be made.
+    It is a context manager that enters the sandbox, too. `clock`, `starts` and `further` are those of the sandbox.
+    `tell` gets a line for each self-reported score that can hardly be. Raises TaskError if the instances cannot be made.
     """
     if isinstance(task, EvaluatorTask):
         return EvaluatorJudge(pool, task.file, tell)
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     limits = Limits.of(settings).on(task, split, starts)
-    given = (TaskReference(settings.task), split, limits, count, clock, starts, _further(settings, split))
+    given = (TaskReference(settings.task), split, limits, count, clock, starts, _further(settings, split, further))
     return SandboxJudge(task, pool, RefereePool(*given))
 
 
 @asynccontextmanager
 async def judging(
-    settings: Settings, task: Task, split: Split = "search"
+    settings: Settings, task: Task, split: Split = "search", further: int = 0
 ) -> AsyncIterator[SandboxJudge | EvaluatorJudge]:
     """Start a sandbox and yield a judge that evaluates programs in it, on the instances of `split`; then end it.
 
-    Workers, limits and whether weak isolation is allowed come from the settings. Raises SandboxError if the sandbox
-    does not start, UsageError if its isolation is too weak.
+    Workers, limits and whether weak isolation is allowed come from the settings. `further` is as for `sandbox`. Raises
+    SandboxError if the sandbox does not start, UsageError if its isolation is too weak.
     """
-    async with judge_of(settings, task, split, pool_of(settings, task, split)) as judge:
+    pool = pool_of(settings, task, split, further=further)
+    async with judge_of(settings, task, split, pool, further=further) as judge:
         yield judge
 
 

@@ -161,7 +161,7 @@ class TaskAssignment(Assignment):
     preloaded: Sequence[str]  # modules to import
     entry_point: str = ""  # the name of the program's function
     starts: int = 1  # each instance is begun at most so many times (`begin_instances`)
-    further: int = 0  # search instances beyond the split's, for races (`further_instances`)
+    further: int = 0  # instances beyond the split's, for races (`further_instances`)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class RefereeAssignment(Assignment):
     task: str  # the text of a TaskReference
     split: Split
     starts: int = 1  # each instance is begun at most so many times
-    further: int = 0  # search instances beyond the split's, for races
+    further: int = 0  # instances beyond the split's, for races
 
     @property
     def wall_kill_s(self) -> float:

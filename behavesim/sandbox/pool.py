@@ -450,7 +450,7 @@ class Pool(ProgramPool):
 
     Each program's process is forked from a zygote, which has imported the modules `preloaded`; another has imported
     `scientific`, too, for programs that mention scipy. Each instance is begun at most `starts` times
-    (`begin_instances`). Programs may also run on blocks of so many `further` instances of the search. Time limits on
+    (`begin_instances`). Programs may also run on blocks of so many `further` instances. Time limits on
     zygotes go by `clock`, a new one if None. Zygotes are started through the command `wall`, unless that is empty.
     Tests give fewer `layers`.
 

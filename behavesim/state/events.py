@@ -153,13 +153,38 @@ class Recommended:
     """The program chosen on validation instances, and the validation score of each tried program, by number.
 
     `choice` is None if none was tried or all failed; a score of None means that the program failed. `worth` ranks
-    programs, higher is better: the gain over the template on search and validation instances, a fraction. If the
-    template failed, it is the mean score instead, negated if the task minimises. It is empty in older journals.
+    programs, higher is better: the gain over the template on search and validation instances, a fraction, after a race
+    that on fresh instances. If the template failed, it is the mean score instead, negated if the task minimises. It is
+    empty in older journals.
     """
 
     choice: int | None
     validation: Mapping[int, float | None]
     worth: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FreshBegun:
+    """Programs, the template among them, are to race on fresh instances: validation instances from number `first` on.
+
+    It is committed before any of them runs, and the run, with those that it was forked from, has used none of the
+    instances before. The first block has `size` instances. The race takes at most `purse` evaluations of one program on
+    one instance, or those of the first block if they are more.
+    """
+
+    programs: tuple[int, ...]
+    first: int
+    size: int
+    purse: int
+
+
+@dataclass(frozen=True)
+class FreshScored:
+    """The scores of programs on a block of a race: `count` fresh instances from number `first` on; () if one failed."""
+
+    first: int
+    count: int
+    scores: Mapping[int, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -424,7 +449,7 @@ DECISIONS = get_args(Decision)
 # Events of the run as a whole: they belong to no candidate and no note, and no method decides them.
 RunEvent = (
     Injected | Advised | ClockRead | BatchSent | RunStarted | RunForked | RunResumed | RunStopped
-    | Recommended | PortfolioChosen
+    | FreshBegun | FreshScored | Recommended | PortfolioChosen
 )  # fmt: skip
 
 # Any event of a run.
@@ -435,6 +460,8 @@ AFTER_A_PAUSE = (
     RunStarted,
     RunResumed,
     RunForked,
+    FreshBegun,
+    FreshScored,
     Recommended,
     PortfolioChosen,
 )

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from behavesim.base.errors import JournalError
 from behavesim.state.advice import Advice, advice
+from behavesim.state.champion import FreshRace
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
@@ -22,6 +23,8 @@ from behavesim.state.events import (
     Compared,
     Evaluated,
     Event,
+    FreshBegun,
+    FreshScored,
     GoneOn,
     GroupName,
     Injected,
@@ -95,6 +98,14 @@ class RunState:
     """The latest choice on validation instances since the start or the last fork; None if none was made."""
     recommended_of: int | None = None
     """Number of registered candidates that `recommended` was chosen from; None if none was made."""
+    fresh: FreshRace | None = None
+    """The race on fresh instances that is under way or led to `recommended`; None if there was none."""
+    is_racing: bool = False
+    """Whether that race was begun among all candidates registered by now, and no program is recommended yet."""
+    fresh_used: int = 0
+    """Validation instances with a smaller number may have been used by this run, or by one that it was forked from."""
+    used_validation: bool = False
+    """Whether programs were tried on all instances of the validation split, without a race."""
     portfolio: PortfolioChosen | None = None
     """The latest portfolio since the start or the last fork; None if none was chosen."""
     portfolio_of: int | None = None
@@ -263,6 +274,7 @@ class RunState:
             raise JournalError(f"candidate {candidate} is registered out of turn, or before it has an outcome")
         del self.open[candidate]
         self.registered = candidate + 1
+        self.is_racing = False  # a race has to begin anew, with what may be better now
         self.idle_decisions = 0
         self._apply_readings()
         score = outcome.score if isinstance(outcome, Evaluated) else None
@@ -341,7 +353,8 @@ class RunState:
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
                 self.failure, self.used_budgets = "", []
                 # they were chosen under other settings, and perhaps by another `validation` split
-                self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = None
+                self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = self.fresh = None
+                self.is_racing = False
             case RunResumed():
                 self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
                 self.tally.unanswered += event.unanswered
@@ -349,10 +362,25 @@ class RunState:
                 self.stopped, self.failure, self.under_way = reason, event.message, event.under_way
                 if reason == "budget" and self.registered not in self.used_budgets:
                     self.used_budgets.append(self.registered)
+            case FreshBegun(first=first, size=size):
+                if first < self.fresh_used or TEMPLATE not in event.programs:
+                    raise JournalError(f"a race on instances from {first} on, which the run has used")
+                self.fresh, self.is_racing = FreshRace(event, self.objective), True
+                self.fresh_used = first + size
+            case FreshScored(first, count, scores):
+                race = self.fresh if self.is_racing else None
+                is_next = race is not None and first == race.next_number and count > 0
+                if race is None or not is_next or any(len(each) not in (0, count) for each in scores.values()):
+                    raise JournalError(f"scores on fresh instances from {first} on, which no race expects")
+                race.apply(event)
+                self.fresh_used = max(self.fresh_used, first + count)
             case Recommended():
-                self.recommended, self.recommended_of = event, self.registered
+                if not self.is_racing:
+                    self.fresh, self.used_validation = None, True
+                self.recommended, self.recommended_of, self.is_racing = event, self.registered, False
             case PortfolioChosen():
                 self.portfolio, self.portfolio_of = event, self.registered
+                self.used_validation |= bool(event.validation)
             case _:
                 assert_never(event)
 

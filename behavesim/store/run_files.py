@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from behavesim.base.score_source import mark
 from behavesim.base.tokens import NO_TOKENS
+from behavesim.state.champion import describe
 from behavesim.state.events import (
     Evaluated,
     Event,
@@ -50,7 +51,7 @@ class RunFiles:
         """Take an event and the state after it: write a new best program, log what NOTED names, and warn."""
         leader = state.leader
         if leader is not None and leader is not self._written:
-            self._folder.write_best(leader.source, self._headline(leader, state), self._suffix)
+            write_best(self._folder, state, self._suffix)
             self._written = leader
         if isinstance(event, Responded | NoteReceived):
             self._tell_of_estimates(event.reply, state)
@@ -81,10 +82,15 @@ class RunFiles:
             remedy = "a higher temperature, another model or --set prompt_angles=true may help"
             self._tell(f"{repeated} of the last {REPEATS_OVER} programs had been written before; {remedy}")
 
-    def _headline(self, best: Member, state: RunState) -> str:
-        """Return the line above the best program: its run, number, score and, if a best known score is known, gap."""
-        gap = state.objective.gap(best.score)
-        known = "" if gap is None else f", gap {100 * gap:.2f} %"
-        name = "the template, which nothing has beaten" if best is state.template else f"candidate {best.candidate}"
-        source = "" if state.started is None else mark(state.started.score_source)
-        return f"run {self._folder.run}, {name}: score {best.score!r}{source}{known}"
+
+def write_best(folder: RunFolder, state: RunState, suffix: str) -> None:
+    """Write the best program of a run; above it stand its run, number, score and gap, and what a race says of it."""
+    best = state.leader
+    assert best is not None, "the template is there before all others"
+    gap = state.objective.gap(best.score)
+    known = "" if gap is None else f", gap {100 * gap:.2f} %"
+    name = "the template, which nothing has beaten" if best is state.template else f"candidate {best.candidate}"
+    source = "" if state.started is None else mark(state.started.score_source)
+    found = None if state.fresh is None or state.is_racing else state.fresh.certificate(best.candidate)
+    certain = "" if found is None or best is state.template else f"; {describe(found)}"
+    folder.write_best(best.source, f"run {folder.run}, {name}: score {best.score!r}{source}{known}{certain}", suffix)

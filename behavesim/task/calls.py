@@ -70,17 +70,18 @@ def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
     return [each for versions in begun for each in versions]
 
 
-def further_instances(task: Task, count: int) -> list[Any]:
-    """Return `count` search instances beyond those of the split, by number; raises TaskError if there are fewer."""
-    begun = len(instances_of(task, "search"))
+def further_instances(task: Task, split: Split, count: int) -> list[Any]:
+    """Return `count` instances beyond those of the split, by number; raises TaskError if there are fewer."""
+    begun = len(instances_of(task, split))
     try:
         with limit_cpu(INSTANCES_S):
-            return [task.instance("search", number) for number in range(begun, begun + count)]
+            return [task.instance(split, number) for number in range(begun, begun + count)]
     except TakesTooLong:
-        said = f"{count} further search instances of task {task.name!r} take more than {INSTANCES_S:g} s of CPU time"
-        raise TaskError(f"{said}; race over fewer (--set race=…)") from None
+        said = f"{count} further {split} instances of task {task.name!r} take more than {INSTANCES_S:g} s of CPU time"
+        setting = "race" if split == "search" else "fresh_evaluations"
+        raise TaskError(f"{said}; race over fewer (--set {setting}=…)") from None
     except Exception as error:
-        raise task_error(task, "instance('search', …)", error) from error
+        raise task_error(task, f"instance({split!r}, …)", error) from error
 
 
 def picture_of(task: Task, instance: Any) -> Picture | None:

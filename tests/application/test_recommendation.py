@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,10 +13,21 @@ from hypothesis import strategies as st
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import summary
-from behavesim.application.recommendation import GAIN_RULE, SCORE_RULE, recommend, shortlist, shortlist_table, worths
-from behavesim.state.events import TEMPLATE, Recommended
+from behavesim.application.recommendation import (
+    GAIN_RULE,
+    RACE_RULE,
+    SCORE_RULE,
+    next_choice,
+    purse_of,
+    recommend,
+    shortlist,
+    shortlist_table,
+    without_certificate,
+    worths,
+)
+from behavesim.state.events import TEMPLATE, Event, FreshBegun, FreshScored, Recommended
 from behavesim.task import Objective, TaskReference
-from behavesim.task.verdict import Failure, Verdict
+from behavesim.task.verdict import Block, Failure, Verdict
 from tests.analysis.journals import feasible, journalled, recommended, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")
@@ -183,3 +195,55 @@ async def test_with_a_mean_score_of_the_tasks_own_its_result_decides(
 async def test_nothing_is_recommended_where_no_candidate_is_feasible(tmp_path: Path) -> None:
     run = await asyncio.to_thread(journalled, tmp_path / "first", started())
     assert await recommend(run, Fixed({"template": (6.0,)})) == Recommended(None, {})
+
+
+class Drawn:
+    """A judge whose scores follow from a program's number and an instance's, and that counts what it was asked."""
+
+    asked = 0
+
+    async def evaluate(self, source: str, _: object, block: Block | None = None) -> Verdict | Failure:
+        """Scores of which a later program's are the better ones."""
+        first, count = (0, 6) if block is None else block[:2]
+        self.asked += 1
+        better = 1.0 if source == "template" else 0.98 - 0.1 * float(source.split()[1])
+        scores = tuple(10.0 * better + math.sin(7 * k + 3 * len(source)) / 20 for k in range(first, first + count))
+        return Verdict(sum(scores) / count, scores, (), 0.0)
+
+
+async def test_a_race_goes_on_after_any_of_its_events_and_none_of_its_instances_comes_again(tmp_path: Path) -> None:
+    given = [started(), *(feasible(k, 8.0 + k, TOURS[2 * k], scores=(8.0 + k,)) for k in (0, 1))]
+    events: list[Event] = []
+    while not events or not isinstance(events[-1], Recommended):
+        # read anew before each event, as if the process had died behind the one before
+        run = await asyncio.to_thread(journalled, tmp_path / str(len(events)), *map(list, given), events)
+        events.append(await next_choice(run, Drawn(), 300))
+    assert isinstance(events[0], FreshBegun) and (events[0].programs, events[0].first) == ((TEMPLATE, 0, 1), 0)
+    done = await asyncio.to_thread(journalled, tmp_path / "done", *map(list, given), events)
+    found = done.certificate
+    assert found is not None and (found.candidate, found.told_apart_from, found.others) == (1, 1, 1)
+    assert found.interval is not None and found.interval[0] < 0.12 < found.interval[1]
+    assert summary(done).recommended.certificate == found  # type: ignore[union-attr]
+    again = await next_choice(done, Drawn(), 300)
+    assert isinstance(again, FreshBegun) and again.first == found.fresh
+    assert shortlist_table(done).caption == RACE_RULE
+    plain = await next_choice(done, Fixed({"template": (6.0,)}), 0)
+    assert isinstance(plain, Recommended) and plain.choice == TEMPLATE
+
+
+async def test_a_candidate_that_comes_in_the_midst_of_a_race_begins_it_anew(tmp_path: Path) -> None:
+    given = [started(), feasible(0, 8.0, TOURS[0], scores=(8.0,))]
+    race = [FreshBegun((TEMPLATE, 0), 0, 6, 300), FreshScored(0, 6, {TEMPLATE: (1.0,) * 6, 0: (0.9,) * 6})]
+    later = feasible(1, 9.0, TOURS[2], scores=(9.0,))
+    run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, given), race, later)
+    begun = await next_choice(run, Drawn(), 300)
+    assert isinstance(begun, FreshBegun) and (begun.programs, begun.first) == ((TEMPLATE, 0, 1), 6)
+
+
+def test_a_race_costs_a_twentieth_of_the_search_and_needs_instances_without_end(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(budget=300))
+    assert purse_of(run, run.task()) == 300 * 5 // 20
+    assert purse_of(run, run.task(), 9) == 9
+    fixed = TaskReference("circle_packing").load()
+    assert purse_of(run, fixed) == 0 and "fixed number of instances" in without_certificate(fixed)
+    assert "mean_score" in without_certificate(Worst())

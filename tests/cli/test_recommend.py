@@ -21,14 +21,17 @@ def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished
     document = finished("report", "first", "--json").document["runs"][0]["recommended"]
     event = run.state.recommended
     assert event is not None
-    assert set(document) == {"candidate", "score", "gap", "validation_score", "gain", "registered", *ERROR}
+    known = {"candidate", "score", "gap", "validation_score", "gain", "registered", *ERROR}
+    assert set(document) == known | {"interval", "fresh", "told_apart_from", "others"}
+    assert document["fresh"] >= len(run.task().instances("validation"))
     assert (document["candidate"], document["registered"]) == (event.choice, run.state.registered)
     assert document["validation_score"] == event.validation[event.choice]
-    assert document["gain"] == event.worth[event.choice] == max(event.worth.values())
+    assert document["gain"] == event.worth[event.choice]
     assert list(event.validation) == [TEMPLATE, *(candidate.candidate for candidate in shortlist(run))]
     text = (tmp_path / "runs/first/recommended.py").read_text()
     chosen = run.candidates[event.choice]
     assert text.startswith(f"# run first, candidate {event.choice}: score {chosen.score!r}")
+    assert "fresh instances, none seen before" in text.split("\n")[0]
     assert text.split("\n", 1)[1].strip() == (chosen.source or "").strip()
 
 
@@ -37,8 +40,9 @@ def test_a_person_sees_what_was_tried_and_what_it_is_worth_there(finished: Comma
     event = bs.load_run("runs/first").state.recommended
     assert event is not None
     rows = [line.split() for line in said.splitlines() if line.startswith(("template ", *"0123456789"))]
+    rows = [row for row in rows if row[1] != "%"]
     shown = {row[0]: row[2] for row in rows}
-    assert "Chosen: the greatest gain on the template" in said and "0.00" in said
+    assert "Chosen: the greatest mean gain on the template on fresh instances" in said and "0.00" in said
     names = {number: "template" if number == TEMPLATE else str(number) for number in event.validation}
     assert shown == {names[number]: f"{score:.6g}" for number, score in event.validation.items() if score is not None}
 
@@ -47,7 +51,9 @@ def test_recommending_again_changes_neither_the_digest_nor_the_active_time(finis
     before = finished("report", "first", "--json").document["runs"][0]
     again = finished("recommend", "first", "--json")
     assert again.code == 0
-    assert again.document == before["recommended"]
+    race = bs.load_run("runs/first").state.fresh
+    assert race is not None and race.begun.first == before["recommended"]["fresh"]  # none is seen twice
+    assert again.document["registered"] == before["recommended"]["registered"]
     after = finished("report", "first", "--json").document["runs"][0]
     assert (after["digest"], after["seconds"]) == (before["digest"], before["seconds"])
 
@@ -84,7 +90,7 @@ def test_a_run_without_a_feasible_program_says_so(behavesim: Command) -> None:
 def test_a_run_killed_before_its_recommendation_gets_it_when_it_is_resumed(finished: Command, tmp_path: Path) -> None:
     before = bs.load_run("runs/first").state.recommended
     with closing(sqlite3.connect(tmp_path / "runs/first/run.db")) as db, db:
-        db.execute("DELETE FROM events WHERE type = 'Recommended'")
+        db.execute("DELETE FROM events WHERE type IN ('FreshBegun', 'FreshScored', 'Recommended')")
     assert bs.load_run("runs/first").state.recommended is None
     resumed = finished("resume", "first", "--json")
     assert resumed.code == 0
@@ -95,7 +101,7 @@ def test_a_run_killed_before_its_recommendation_gets_it_when_it_is_resumed(finis
 def test_a_run_that_was_begun_on_a_cluster_is_ended_and_recommends_without_it(finished: Command) -> None:
     before = bs.load_run("runs/first").state.recommended
     with closing(sqlite3.connect("runs/first/run.db")) as db, db:
-        db.execute("DELETE FROM events WHERE type = 'Recommended'")
+        db.execute("DELETE FROM events WHERE type IN ('FreshBegun', 'FreshScored', 'Recommended')")
         db.execute("UPDATE events SET payload = json_set(payload, '$.settings.workers', 'dask://127.0.0.1:9')"
                    " WHERE type = 'RunStarted'")  # fmt: skip
     resumed = finished("resume", "first", "--workers", 1, "--json")

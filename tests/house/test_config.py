@@ -139,6 +139,7 @@ def test_settings_that_cannot_change_what_a_run_finds_are_those_that_may_differ_
         *("label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"),
         *("until_stuck", "until_gap"),
         *("max_rejected_share", "request_timeout_s", "service_tier", "batch", "prices", "recommend", "wall"),
+        "fresh_evaluations",
     }
 
 

@@ -15,6 +15,7 @@ CHANGING = {
         "Note",
         "Tally",
         "PromptHistory",
+        "FreshRace",
     ),  # the state's, changed by the events that it folds
     *("RecoveredEvents", "Verification"),  # filled by who makes them
     *("PromptAttempts", "_Child", "_Evaluation"),  # a request or a process under way

@@ -14,6 +14,8 @@ from behavesim.reports.files import json_document
 from tests.analysis.examples import made, tried
 from tests.analysis.journals import feasible, journalled, recommended, rejected, started, stopped
 
+RACE = dict.fromkeys(["interval", "fresh", "told_apart_from", "others"])
+
 
 def keys(value: Any) -> Any:
     """The names in a document, level by level: of a list those of its first entry."""
@@ -43,7 +45,7 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         **dict.fromkeys(["run", "state", "stopped_by", "task", "method", "proposer", "seed", "asked", "feasible"]),
         "rejected": {"timeout": None},
         "best": best,
-        "recommended": {**best, "validation_score": None, "gain": None, "registered": None},
+        "recommended": {**best, "validation_score": None, "gain": None, "registered": None, **RACE},
         **dict.fromkeys(["top10_gap", "cost_usd", "isolation", "score_source", "seconds", "digest"]),
         "tokens": dict.fromkeys(["prompt", "cached", "completion", "reasoning"]),
         "convergence": dict.fromkeys(["asked", "score", "gap", "top10_gap"]),

@@ -517,6 +517,7 @@ def test_every_event_has_a_name_under_which_it_is_stored() -> None:
         "Responded",
         *("Evaluated", "Rejected", "Compared", "Added", "NotAdded", "Regrouped", "NoteAsked", "NoteReceived"),
         *("Recommended", "PortfolioChosen", "PutOff", "BatchSent", "GoneOn", "Raced", "RaceEnded"),
+        *("FreshBegun", "FreshScored"),
     }
 
 

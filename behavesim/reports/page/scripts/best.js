@@ -10,6 +10,6 @@ function drawBest({ summary }) {
     texts[0]?.[0] && template ? panel(TEMPLATE, "Template", template, texts[0][0]) : "",
     panel(best.candidate, `${summary.gain > 0 || !template ? "Best" : "Best candidate"}: candidate ${best.candidate}`, best, texts[best.candidate + 1][0] ?? "")));
   const other = recommended && recommended.candidate !== best.candidate
-    ? h("p", { class: "note" }, "Recommended, by its gain on search and validation instances together, is another program: ", opener(recommended.candidate), ".") : "";
+    ? h("p", { class: "note" }, "Recommended, by its gain on instances that the search did not use, is another program: ", opener(recommended.candidate), ".") : "";
   return [other, panels];
 }

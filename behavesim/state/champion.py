@@ -1,0 +1,205 @@
+"""The race of a run's best programs on fresh instances: who goes on, who wins, and how certain that is.
+
+Pure functions of committed scores, so that a resumed run goes on with the race and `verify` derives it again.
+
+All certainty rests on one confidence sequence: intervals that hold with 95 % together for *all* numbers of instances,
+so that a race may look after each block and stop when it likes. It is the mixture of t tests (Lai 1976; Wang and Ramdas
+2024) over effects of about one standard deviation. It assumes gains that are drawn independently, and normal. Heavy
+tails that are the same on both sides only make it wider than need be; gains that lean far to one side break it, as they
+break every interval for values without bounds. Empirical Bernstein and betting intervals (Waudby-Smith and Ramdas 2024)
+need bounds, which relative gains do not have. `benchmarks/champion.py` simulates all this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored
+from behavesim.state.race import relative_gains
+from behavesim.task import Objective
+
+# Intervals of gains, all programs together, miss at most this often. So do all claims that two programs differ.
+ERROR = 0.05
+# Most fresh instances of a race: they are made before it begins.
+MOST_INSTANCES = 500
+# The share of the search's evaluations that a race costs, unless the settings say how many.
+SHARE = 1 / 20
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean, and the bounds that hold with the wanted certainty; they are infinite where too little is known."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def interval(values: Sequence[float], error: float) -> Interval:
+    """Return the mean of values and its interval, which is wrong with probability `error` at most, however often asked.
+
+    It has no bounds while there are too few values, or if all are equal: then nothing is known of their spread.
+    """
+    count, mean = len(values), math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    # The likelihood ratio of the mixture is sqrt(1/spread) × ((1 + x) / (1 + x/spread))^(count/2), x = t²/(count − 1).
+    # It exceeds 1/error at any time with probability `error` at most (Ville); this is solved for x.
+    spread = 1.0 + count
+    ratio = (math.sqrt(spread) / error) ** (2 / count)
+    if count < 2 or squares <= 0 or ratio >= spread:
+        return Interval(mean, -math.inf, math.inf)
+    x = (ratio - 1) / (1 - ratio / spread)
+    half = math.sqrt(x * squares / count)
+    return Interval(mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The next instances of a race: their first number, how many, and the programs that go on to them."""
+
+    first: int
+    count: int
+    programs: tuple[CandidateId, ...]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a race says of a program: the gain on the template, a fraction, on `fresh` instances, and its interval.
+
+    The interval is None where too few instances were seen, and for the template. The program is better, with certainty,
+    than `told_apart_from` of the `others`, the programs besides it and the template that worked.
+    """
+
+    candidate: CandidateId
+    gain: float
+    interval: tuple[float, float] | None
+    fresh: int
+    told_apart_from: int
+    others: int
+
+
+def describe(found: Certificate) -> str:
+    """Return what a race says of a program, as a line for people without a full stop."""
+    on = f"{found.fresh} fresh instances, none seen before"
+    if found.candidate == TEMPLATE:
+        return f"no program found is better than the template on instances like these; {on}"
+    sign = 1 if found.gain >= 0 else -1
+    much = f"{100 * abs(found.gain):.2f} % {'better' if sign > 0 else 'worse'} than the template"
+    if found.interval is None:
+        return f"{much} on {on}: too few to say how certain that is"
+    low, high = sorted(100 * sign * bound for bound in found.interval)
+    unclear = ", not told apart from it" if low <= 0 else ""
+    others = f"told apart from {found.told_apart_from} of {found.others} others"
+    return f"{much} [{low:.2f}, {high:.2f}] on instances like these{unclear}, {others}; {on}"
+
+
+def most_instances(size: int, purse: int) -> int:
+    """Return the largest number of instances of a race, whose first block has `size`; see `FreshBegun`."""
+    # at least two programs go on to a block, the leader and the template
+    return max(size, min(MOST_INSTANCES, size + purse // 2))
+
+
+@dataclass
+class FreshRace:
+    """A race as far as it is committed; `apply` alone changes it."""
+
+    begun: FreshBegun
+    objective: Objective
+    """The objective of the task."""
+    scores: dict[CandidateId, tuple[float, ...]] = field(default_factory=dict)
+    """The scores of each program on the instances that it saw, from `begun.first` on."""
+    failed: set[CandidateId] = field(default_factory=set)
+    seen: int = 0
+    """Instances that the race has used."""
+    spent: int = 0
+    """Evaluations of one program on one instance that it took."""
+
+    def apply(self, event: FreshScored) -> None:
+        """Add the scores of a block."""
+        for program, scores in event.scores.items():
+            self.scores[program] = self.scores.get(program, ()) + tuple(scores)
+            if not scores:
+                self.failed.add(program)
+        self.seen += event.count
+        self.spent += event.count * len(event.scores)
+
+    @property
+    def last_number(self) -> int:
+        """The number below which all instances are that the race may use."""
+        return self.begun.first + most_instances(self.begun.size, self.begun.purse)
+
+    @property
+    def next_number(self) -> int:
+        """The number of the first instance that the race has not used."""
+        return self.begun.first + self.seen
+
+    def gains(self) -> dict[CandidateId, tuple[float, ...]]:
+        """Return the gain on the template, on each instance that both saw, of all programs that did not fail."""
+        base = self.scores.get(TEMPLATE, ())
+        return {
+            program: relative_gains(self.scores[program], base, self.objective)
+            for program in self.begun.programs
+            if program not in self.failed and self.scores.get(program)
+        }
+
+    def next_block(self) -> Block | None:
+        """Return the next block; None if the race is over.
+
+        The first block is for all programs. It is over when one stands apart from all others, the purse is used up, or
+        the template fails: without it there is no gain.
+        """
+        begun = self.begun
+        if not self.seen:
+            return Block(begun.first, begun.size, begun.programs)
+        left, room = begun.purse - self.spent, MOST_INSTANCES - self.seen
+        if TEMPLATE in self.failed or left <= 0 or room <= 0:
+            return None
+        gains = {program: seen for program, seen in self.gains().items() if len(seen) == self.seen}
+        best = leader(gains)
+        going = [program for program in gains if program == best or not self._is_apart(gains, best, program)]
+        if len(going) < 2:
+            return None
+        # the template goes on in any case: all gains are on it
+        going.sort(key=lambda program: (program not in (best, TEMPLATE), -_mean(gains[program])))
+        going = list(dict.fromkeys([*going[:1], TEMPLATE, *going[1:]]))
+        # Where the purse does not pay as many instances again for all, only the best go on.
+        going = going[: max(2, left // self.seen)]
+        count = min(self.seen, left // len(going), room)
+        chosen = tuple(program for program in begun.programs if program in going)
+        return Block(self.next_number, count, chosen) if count else None
+
+    @property
+    def winner(self) -> CandidateId | None:
+        """The program with the greatest gain of those that saw all instances; None if the template or all failed."""
+        if TEMPLATE in self.failed or not self.seen:
+            return None
+        return leader({program: seen for program, seen in self.gains().items() if len(seen) == self.seen})
+
+    def certificate(self, program: CandidateId) -> Certificate | None:
+        """Return what the race says of a program; None if it did not take part, or it or the template failed."""
+        gains = self.gains()
+        if TEMPLATE in self.failed or program not in gains:
+            return None
+        others = [other for other in gains if other not in (program, TEMPLATE)]
+        found = interval(gains[program], ERROR / max(1, len(self.begun.programs) - 1))
+        bounds = (found.low, found.high) if math.isfinite(found.low) and program != TEMPLATE else None
+        apart = sum(self._is_apart(gains, program, other) for other in others)
+        return Certificate(program, found.mean, bounds, len(gains[program]), apart, len(others))
+
+    def _is_apart(self, gains: Mapping[CandidateId, Sequence[float]], best: CandidateId, other: CandidateId) -> bool:
+        """Return whether `best` is better than another program with certainty, on the instances that both saw."""
+        # Any program may come to lead, so that all pairs are tests, and each gets its share of the error (Bonferroni).
+        programs = len(self.begun.programs)
+        differences = [a - b for a, b in zip(gains[best], gains[other], strict=False)]
+        return interval(differences, ERROR / (programs * (programs - 1) / 2)).low > 0
+
+
+def leader(gains: Mapping[CandidateId, Sequence[float]]) -> CandidateId:
+    """Return the program with the greatest mean gain; ties go to the one that comes first."""
+    return max(gains, key=lambda program: _mean(gains[program]))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
