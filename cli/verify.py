@@ -78,8 +78,8 @@ def text(found: Verification, argument: str) -> str:
     lines = [checked, *_unchecked_lines(found.unchecked)]
     if found.fresh:
         lines.append(
-            f"recommended on {found.fresh} fresh instances: the run had not used them, and the journal named them before "
-            "a program ran on them"
+            f"recommended on {found.fresh} fresh instances: the run had not used them, and the journal named them "
+            "before a program ran on them"
         )
     if not found.differences:
         said = "its decisions follow from its settings and replies, and its programs do what was recorded"

@@ -13,6 +13,8 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, ERROR, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
+from behavesim.state.champion import told_apart
+from behavesim.state.race import is_mean
 
 # What two column headings of `top_table` mean, as part of its caption.
 MEANINGS = "programs: how many have this behaviour; operator: the kind of request, template: it showed no other program"
@@ -65,6 +67,7 @@ class TopProgram(Scored):
     model: str | None = None
     parents: tuple[int, ...] = ()
     metrics: Mapping[str, float | str] = field(default_factory=dict)
+    rank: int = 1
 
     @property
     def lines(self) -> int:
@@ -78,10 +81,24 @@ def top(run: Run) -> tuple[TopProgram, ...]:
     alike: dict[bytes, list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
         alike.setdefault(behaviour.packed, []).append(program)
-    return tuple(_top_program(run, *programs) for programs in list(alike.values())[:TOP])
+    best = list(alike.values())[:TOP]
+    ranks = _ranks([programs[0] for programs in best])
+    return tuple(_top_program(run, rank, *programs) for rank, programs in zip(ranks, best, strict=True))
 
 
-def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
+def _ranks(programs: Sequence[Candidate]) -> list[int]:
+    """Return the rank of each program, best first; it is that of the one before unless the best of that rank is told
+    apart from it."""
+    ranks: list[int] = []
+    for place, program in enumerate(programs, 1):
+        first = programs[ranks[-1] - 1] if ranks else program
+        is_mean_of_all = all(each.score is not None and is_mean(each.score, each.scores) for each in (first, program))
+        is_alike = is_mean_of_all and not told_apart(first.scores, program.scores)
+        ranks.append(ranks[-1] if ranks and is_alike else place)
+    return ranks
+
+
+def _top_program(run: Run, rank: int, best: Candidate, *others: Candidate) -> TopProgram:
     worth, source = run.scored(best), best.source or ""
     return TopProgram(
         *worth.cells,
@@ -92,6 +109,7 @@ def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
         best.model,
         best.parents,
         best.metrics,
+        rank,
         **worth.certainty,
     )
 
@@ -106,10 +124,12 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
         *(Column(name) for name in ("island", "operator", "model", "parents")),
     )
     rows = []
-    for rank, each in enumerate(programs, 1):
+    for each in programs:
         origin = each.group, each.operator, each.model, " ".join(map(str, each.parents)) or None
         certainty = each.standard_error, each.instances
-        rows.append((rank, *each.cells, *certainty, number.get(each.candidate), each.programs, each.lines, *origin))
+        rows.append(
+            (each.rank, *each.cells, *certainty, number.get(each.candidate), each.programs, each.lines, *origin)
+        )
     return Table("top", "the ten best behaviours", columns, tuple(rows), caption, keys=2)
 
 
@@ -118,9 +138,7 @@ def metrics_table(programs: Sequence[TopProgram]) -> Table:
     names = metric_names(each.metrics for each in programs)
     shown = (Column(metric_column(name), SCORE, title=name) for name in names)
     columns = (Column("rank", COUNT), Column("candidate", COUNT), *shown)
-    rows = tuple(
-        (rank, each.candidate, *(each.metrics.get(name) for name in names)) for rank, each in enumerate(programs, 1)
-    )
+    rows = tuple((each.rank, each.candidate, *(each.metrics.get(name) for name in names)) for each in programs)
     return Table("metrics", "metrics of the ten best behaviours", columns, rows if names else (), keys=2)
 
 

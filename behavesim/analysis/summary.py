@@ -34,6 +34,8 @@ State = Literal["running", "finished", "stopped", "failed"]
 ENDED: Mapping[str, State] = {"budget": "finished", "failed": "failed"}
 # Value of `stopped_by` if no end of the run was recorded and no process holds it any more.
 KILLED = "killed"
+# A number of instances for which a summary says what would be chance, unless the search has nearly as many.
+ENOUGH = 60
 # Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not read.
 FORMAT = 5
 
@@ -63,6 +65,19 @@ class RecommendedProgram(Scored):
         from behavesim.state.champion import Certificate  # imported late, as above
 
         return Certificate(self.candidate, self.gain, self.interval, self.fresh, self.told_apart_from, self.others)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How large a difference of two programs' scores is chance, as a fraction of them.
+
+    It is so below `difference` with the `instances` of the search, and below `more_difference` with `more` instances.
+    """
+
+    difference: float
+    instances: int
+    more: int
+    more_difference: float
 
 
 @dataclass(frozen=True)
@@ -109,6 +124,7 @@ class Summary:
     unit: str = ""
     advice: tuple[Advice, ...] = ()
     doubted: tuple[int, ...] = ()
+    noise: Noise | None = None
     best_program: Scored | None = field(init=False)  # a field, so that JSON has it
 
     def __post_init__(self) -> None:
@@ -171,7 +187,24 @@ def summary(run: Run) -> Summary:
         unit=state.objective.unit,
         advice=state.advice,
         doubted=tuple(each.candidate for each in run.candidates if LEAPED in each.metrics),
+        noise=_noise(run),
     )
+
+
+def _noise(run: Run) -> Noise | None:
+    """Return how large a difference is chance, from the ten best programs and the template."""
+    from behavesim.state.champion import chance, spread_of_pairs
+    from behavesim.state.race import is_mean
+
+    programs = [*run.ranked()[:TOP], *filter(None, [run.template])]
+    if any(each.score is None or not is_mean(each.score, each.scores) for each in programs if not each.raced):
+        return None  # the score is no mean over instances
+    spread = spread_of_pairs([each.scores for each in programs], run.state.objective) if programs else None
+    if spread is None:
+        return None
+    count = len(programs[0].scores)
+    more = max(ENOUGH, 4 * count)
+    return Noise(chance(spread, count), count, more, chance(spread, more))
 
 
 def state_of(run: Run) -> State:

@@ -184,7 +184,7 @@ def judge_of(
     """Return the judge of programs on the instances of a split that runs them in this sandbox.
 
     It is a context manager that enters the sandbox, too. `clock`, `starts` and `further` are those of the sandbox.
-    `tell` gets a line for each self-reported score that can hardly be. Raises TaskError if the instances cannot be made.
+    `tell` gets a line for each self-reported score that can hardly be. Raises TaskError if instances cannot be made.
     """
     if isinstance(task, EvaluatorTask):
         return EvaluatorJudge(pool, task.file, tell)

@@ -10,8 +10,10 @@ from typing import Literal
 from behavesim.base.text import count_noun, shorten
 from behavesim.programs.answer import add_fence, fenced_blocks
 from behavesim.prompts.feedback import failure_in_words, feedback_in_words, metrics_in_words, prose
+from behavesim.state.champion import told_apart
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
+from behavesim.state.race import is_mean
 from behavesim.state.state import RunState
 from behavesim.state.views import Attempt, BehaviourGroup
 from behavesim.task import InWords, Objective
@@ -61,6 +63,8 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
         said = ["Here is a program that solves the problem."]
     elif _are_equal(programs):
         said = [f"Here are {len(programs)} programs that solve the problem; they score the same."]
+    elif _may_be_chance(programs[0], programs[-1]):
+        said = [f"Here are {len(programs)} programs that solve the problem; by their scores they are about as good."]
     else:
         order = "the better one last" if len(programs) == 2 else "the best one last"
         said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
@@ -126,6 +130,13 @@ def _are_equal(programs: Sequence[Member]) -> bool:
     return len({each.score for each in programs}) == 1
 
 
+def _may_be_chance(one: Member | Attempt, other: Member | Attempt) -> bool:
+    """Whether two programs' scores differ by no more than which instances were drawn can explain."""
+    # a model would otherwise explain noise; where the score is no mean of those on instances, nothing is known
+    are_means = all(is_mean(each.score, each.scores) for each in (one, other))
+    return are_means and not told_apart(one.scores, other.scores)
+
+
 def _reached(program: Member, objective: Objective, name: str) -> str:
     """Return what else to ask for if a program, called `name`, is at least as good as the best known; else ""."""
     gap = objective.gap(program.score)
@@ -146,9 +157,11 @@ def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str
     worse, better = programs[0], programs[-1]
     differences = [new - old for old, new in zip(worse.scores, better.scores, strict=True)]
     won = sum(objective.utility(difference) > 0 for difference in differences)
+    may_be = ", which may be chance" if _may_be_chance(worse, better) else ""
     return (
-        f"Program {len(programs)} is better than program 1 on {won} of {len(differences)} instances; its scores differ "
-        f"by {fmean(differences):+.3g} ± {stdev(differences):.2g} (mean and standard deviation over the instances)."
+        f"Program {len(programs)} is better than program 1 on {won} of {len(differences)} instances{may_be}; its "
+        f"scores differ by {fmean(differences):+.3g} ± {stdev(differences):.2g} (mean and standard deviation over the "
+        "instances)."
     )
 
 
@@ -275,10 +288,13 @@ def attempts_in_words(state: RunState, shown: Sequence[Member], operator: str) -
     lines, best = [], state.leader
     for attempt, number, change in _attempts(state, shown, operator):
         became = f"{abs(change):.3g} {'better' if change > 0 else 'worse'} than" if change else "as good as"
+        if change and _may_be_chance(attempt, shown[number - 1]):
+            became = "about as good as"
         which = "it" if len(shown) == 1 else f"program {number}"
         # a gain on a weak parent is no success: the model may have begun from the best program beside it
         behind = 0.0 if best is None else best.utility - state.objective.utility(attempt.score)
-        lost = f", {behind:.3g} worse than the best" if behind > 0 and change >= 0 else ""
+        is_behind = best is not None and behind > 0 and change >= 0 and not _may_be_chance(attempt, best)
+        lost = f", {behind:.3g} worse than the best" if is_behind else ""
         lines.append(f"- {attempt.score:.6g}, {became} {which}{lost}: {mechanism(attempt.thought)}")
     which = "this program" if len(shown) == 1 else "these programs"
     return "\n".join([f"Tried from {which} before, the losses first:", *lines]) if lines else ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from behavesim.analysis.summary import KILLED, Summary
+from behavesim.analysis.summary import KILLED, Noise, Summary
 from behavesim.analysis.table import FRACTION, SCORE
 from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import count_noun
 from behavesim.engine.caps import BY_NAME
 
 # Words for each reason for rejection that can follow a number, such as "3 timed out".
@@ -102,6 +103,15 @@ def worth(candidate: int, score: float, gap: float | None, certain: str = "") ->
 def certainty(standard_error: float | None, instances: int | None) -> str:
     """Return a score's standard error and its number of instances, such as "± 0.012 (65)"; "" if unknown."""
     return "" if standard_error is None else f"± {standard_error:.2g} ({instances})"
+
+
+def noise_text(noise: Noise | None) -> str | None:
+    """Return how large a difference of scores is chance, as a line; None if it is unknown."""
+    if noise is None:
+        return None
+    small, large = (f"{100 * each:.2g} %" for each in (noise.more_difference, noise.difference))
+    on = count_noun(noise.instances, "instance")
+    return f"a difference of scores below {large} is chance with {on}; {noise.more} would tell {small}"
 
 
 def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:

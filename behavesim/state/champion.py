@@ -48,7 +48,8 @@ def interval(values: Sequence[float], error: float) -> Interval:
     # It exceeds 1/error at any time with probability `error` at most (Ville); this is solved for x.
     spread = 1.0 + count
     ratio = (math.sqrt(spread) / error) ** (2 / count)
-    if count < 2 or squares <= 0 or ratio >= spread:
+    rounding = count * (1e-9 * max(map(abs, values))) ** 2
+    if count < 2 or squares <= rounding or ratio >= spread:
         return Interval(mean, -math.inf, math.inf)
     x = (ratio - 1) / (1 - ratio / spread)
     half = math.sqrt(x * squares / count)
@@ -158,7 +159,7 @@ class FreshRace:
             return None
         gains = {program: seen for program, seen in self.gains().items() if len(seen) == self.seen}
         best = leader(gains)
-        going = [program for program in gains if program == best or not self._is_apart(gains, best, program)]
+        going = [program for program in gains if program == best or not self.is_apart(gains, best, program)]
         if len(going) < 2:
             return None
         # the template goes on in any case: all gains are on it
@@ -185,10 +186,10 @@ class FreshRace:
         others = [other for other in gains if other not in (program, TEMPLATE)]
         found = interval(gains[program], ERROR / max(1, len(self.begun.programs) - 1))
         bounds = (found.low, found.high) if math.isfinite(found.low) and program != TEMPLATE else None
-        apart = sum(self._is_apart(gains, program, other) for other in others)
+        apart = sum(self.is_apart(gains, program, other) for other in others)
         return Certificate(program, found.mean, bounds, len(gains[program]), apart, len(others))
 
-    def _is_apart(self, gains: Mapping[CandidateId, Sequence[float]], best: CandidateId, other: CandidateId) -> bool:
+    def is_apart(self, gains: Mapping[CandidateId, Sequence[float]], best: CandidateId, other: CandidateId) -> bool:
         """Return whether `best` is better than another program with certainty, on the instances that both saw."""
         # Any program may come to lead, so that all pairs are tests, and each gets its share of the error (Bonferroni).
         programs = len(self.begun.programs)
@@ -203,3 +204,51 @@ def leader(gains: Mapping[CandidateId, Sequence[float]]) -> CandidateId:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+# Without a race: how large a difference of two programs' scores is chance.
+
+
+# Student's t that is exceeded on either side with 5 %, by degrees of freedom from 1; `_student` has more.
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+
+
+def told_apart(ours: Sequence[float], theirs: Sequence[float]) -> bool:
+    """Return whether two programs' scores on the same instances differ by more than chance: a paired t test at 5 %.
+
+    With fewer than two instances nothing says what chance is, and any difference counts; so it does if all are equal.
+    """
+    differences = [a - b for a, b in zip(ours, theirs, strict=False)]
+    if not any(differences):
+        return False
+    if len(differences) < 2:
+        return True
+    return abs(_mean(differences)) > chance(_spread(differences), len(differences))
+
+
+def chance(spread: float, count: int) -> float:
+    """Return the largest mean of so many paired differences that is chance; `spread` is their standard deviation."""
+    return _student(count - 1) * spread / math.sqrt(count)
+
+
+def spread_of_pairs(programs: Sequence[Sequence[float]], objective: Objective) -> float | None:
+    """Return the standard deviation of relative differences between the first program and each other, by instance.
+
+    It is the median over the others that differ by more on one instance than on another; None if there is none.
+    """
+    found = []
+    for other in programs[1:]:
+        if len(other) == len(programs[0]) > 1:
+            found.append(_spread(relative_gains(programs[0], other, objective)))
+    found = sorted(filter(None, found))
+    return found[len(found) // 2] if found else None
+
+
+def _student(freedom: int) -> float:
+    # the expansion is right to three digits from 16 degrees on
+    return _T[freedom - 1] if freedom <= len(_T) else 1.95996 + 2.3723 / freedom + 2.8225 / freedom**2
+
+
+def _spread(values: Sequence[float]) -> float:
+    mean = _mean(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))

@@ -86,13 +86,18 @@ def _control(
     return gain, math.sqrt(apart * (1 / seen - 1 / known) + spread / known)
 
 
+def is_mean(score: float, scores: Sequence[float]) -> bool:
+    """Return whether a score is the mean of the scores on single instances, but for rounding."""
+    return bool(scores) and math.isclose(score, _mean(scores), rel_tol=1e-9)
+
+
 def mean_error(score: float, scores: Sequence[float], template: Member, objective: Objective) -> float | None:
     """Return the standard error of a score without a race; None if it is unknown or the score is no mean of `scores`.
 
     It is that of the difference to the template, in the unit of the score: the sizes of instances, which differ for all
     programs alike, do not count.
     """
-    if len(scores) != len(template.scores) or not math.isclose(score, _mean(scores), rel_tol=1e-9):
+    if len(scores) != len(template.scores) or not is_mean(score, scores):
         return None
     error = _standard_error(relative_gains(scores, template.scores, objective))
     return None if error is None else error * (abs(template.score) or 1.0)

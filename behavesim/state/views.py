@@ -128,6 +128,7 @@ class Attempt:
     score: float
     thought: str
     operator: str
+    scores: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,9 @@ class PromptHistory:
             if outcome.thought:
                 self._take_idea(Idea(outcome.score, outcome.candidate, outcome.thought), objective)
                 asked = registered.asked
-                attempt = Attempt(outcome.candidate, outcome.score, outcome.thought, asked.prompt.operator)
+                attempt = Attempt(
+                    outcome.candidate, outcome.score, outcome.thought, asked.prompt.operator, outcome.scores
+                )
                 for parent in asked.parents:
                     if parent != TEMPLATE:  # every first program would be an attempt at it
                         self.attempts.setdefault(parent, deque(maxlen=ATTEMPTS)).append(attempt)

@@ -58,7 +58,7 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         "joins": dict.fromkeys(["one", "other", "distance"]),
         "top": {
             **best,
-            **dict.fromkeys(["source", "programs", "group", "operator", "model", "parents"]),
+            **dict.fromkeys(["source", "programs", "group", "operator", "model", "parents", "rank"]),
             "metrics": {},
         },
     }

@@ -6,9 +6,19 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from behavesim.base.errors import JournalError
-from behavesim.state.champion import Certificate, FreshRace, describe, interval, most_instances
+from behavesim.state.champion import (
+    Certificate,
+    FreshRace,
+    chance,
+    describe,
+    interval,
+    most_instances,
+    spread_of_pairs,
+    told_apart,
+)
 from behavesim.state.events import TEMPLATE, Event, FreshBegun, FreshScored, Recommended, RunForked
 from behavesim.state.state import RunState
 from behavesim.task import Objective
@@ -26,7 +36,7 @@ def test_an_interval_holds_the_mean_at_all_looks_together() -> None:
 
 
 def test_nothing_is_known_of_too_few_or_equal_values() -> None:
-    for values in ([1.0], [1.0, 1.1], [2.0] * 50):
+    for values in ([1.0], [1.0, 1.1], [2.0] * 50, [0.3, 0.1 + 0.2] * 50):
         found = interval(values, 0.005)
         assert (found.low, found.high) == (-math.inf, math.inf)
     assert interval([1.0, 2.0] * 50, 0.05).low > 1.3
@@ -106,3 +116,24 @@ def test_no_instance_is_used_twice_also_after_a_fork() -> None:
     ):
         with pytest.raises(JournalError, match=r"fresh|which the run has used"):
             state(*wrong)
+
+
+def test_programs_are_told_apart_by_pairs() -> None:
+    hard = [10.0, 50.0, 20.0, 90.0, 40.0]
+    slightly = [each - 0.5 - 0.01 * each for each in hard]
+    by_luck = [each + shift for each, shift in zip(hard, (5.0, -8.0, 3.0, -6.0, 4.0), strict=True)]
+    assert told_apart(hard, slightly) and not told_apart(hard, by_luck) and not told_apart(hard, hard)
+    assert told_apart([1.0], [2.0]) and told_apart([1.0, 2.0], [2.0, 3.0])  # nothing says what chance is
+
+
+@pytest.mark.parametrize("count", [2, 5, 16, 17, 60, 400])
+def test_what_is_chance_is_what_a_t_test_says(count: int) -> None:
+    assert chance(2.0, count) == pytest.approx(stats.t.isf(0.025, count - 1) * 2 / math.sqrt(count), rel=1e-3)
+
+
+def test_the_noise_of_a_run_is_that_of_its_near_programs() -> None:
+    assert spread_of_pairs([(10.0, 20.0), (10.0, 20.0), (9.0, 20.0)], LOW) == pytest.approx(
+        0.111 / math.sqrt(2), abs=1e-3
+    )
+    assert spread_of_pairs([(1.0, 1.0), (1.0, 1.0)], LOW) is None
+    assert spread_of_pairs([(1.0,), (2.0,)], LOW) is None

@@ -51,19 +51,19 @@ function betterBy({ gain, template }) {
 
 function drawTop({ top, candidates }) {
   const format = aligned(top.map((each) => each.score));
-  const entry = (each, rank) => {
+  const entry = (each) => {
     const place = candidates.candidate.indexOf(each.candidate);
     const body = h("div", {});
     const fill = async () => body.childElementCount || body.append(await programTabs(each.source, candidates.parents[place]));
     const more = each.programs > 1 ? ` · ${each.programs} programs with this behaviour` : "";
     return h("li", {}, h("details", { toggle: fill },
-      h("summary", {}, h("span", {}, rank + 1), h("strong", { class: "number" }, format(each.score)),
+      h("summary", {}, h("span", {}, each.rank), h("strong", { class: "number" }, format(each.score)),
         h("span", { class: "number" }, each.gap === null ? "" : percent(each.gap)),
         h("span", { class: "note" }, `candidate ${each.candidate} · ${origin(cellsOf(each.candidate))}${more}`)),
       body));
   };
   return [
-    h("p", { class: "note" }, "The best program of each of the ten best behaviours: rank, score, gap, and where it comes from. Open one to see its code and the changes since its parents."),
+    h("p", { class: "note" }, "The best program of each of the ten best behaviours: rank, score, gap, and where it comes from. Programs share a rank if their scores differ by no more than chance. Open one to see its code and the changes since its parents."),
     h("ol", { class: "ranked" }, top.map(entry)),
   ];
 }
