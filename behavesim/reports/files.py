@@ -75,6 +75,8 @@ def _run_row(run: RunReport) -> Row:
         # texts and sums in place of the values of the same names, which are lists and mappings
         "advice": "; ".join(advice.words for advice in run.summary.advice),
         "rejected": run.summary.rejections,
+        "doubted": " ".join(map(str, run.summary.doubted)),
+        "noise": run.summary.noise and run.summary.noise.difference,
         "template_score": template.get("score"),
         "best_candidate": best.get("candidate"),
         **{f"recommended_{name}": recommended.get(name) for name in ("candidate", "score", "validation_score")},

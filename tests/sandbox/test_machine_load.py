@@ -10,6 +10,7 @@ from behavesim.sandbox import pool
 from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.messages import ProcessEnd
 from behavesim.sandbox.pool import MachineLoad, Slots
+from behavesim.task.verdict import Block
 
 BEFORE = "cpu  1000 0 500 90000 70 0 30 20 400 0\ncpu0 1 0\ncpu1 1 0\nintr 5 5\n"
 TEN_SECONDS_LATER = "cpu  1900 50 700 91000 99 0 80 100 400 0\ncpu0 2 0\ncpu1 2 0\nintr 5 5\n"
@@ -56,7 +57,7 @@ async def test_how_busy_others_were_is_noted_of_both_processes_of_a_program_alon
         def __init__(self) -> None:
             self._places = Slots(1)
 
-        async def _run(self, source: str) -> RawResult:
+        async def _run(self, source: str, block: Block | None) -> RawResult:
             return RawResult(ending, b"", (ending,))
 
     monkeypatch.setattr(pool.MachineLoad, "were_busy", lambda self, seconds: bool(own_s.append(seconds)) or are_busy)
