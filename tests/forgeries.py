@@ -70,6 +70,7 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"RunResumed unanswered",
     ],
     "in which batch a prompt was sent": [r"BatchSent .*"],
+    "how many evaluations a race for the recommended program might cost, where it ended before": [r"FreshBegun purse"],
     "how many programs were wanted, where fewer were found": [r"PortfolioChosen wanted"],
 }
 """What `verify` cannot know, in the words of docs/explanation/durability.md, and the fields that this is about."""
@@ -113,15 +114,19 @@ class Judges:
     """Stands in for the sandbox: each program is run once for each split and limits, and remembered."""
 
     stack: AsyncExitStack
-    known: dict[tuple[str, Split, Limits, int], Any] = field(default_factory=dict)
-    verdicts: dict[tuple[str, Split, Limits, int, str, Block | None], Verdict | Failure] = field(default_factory=dict)
+    known: dict[tuple[str, Split, Limits, int, int], Any] = field(default_factory=dict)
+    verdicts: dict[tuple[str, Split, Limits, int, int, str, Block | None], Verdict | Failure] = field(
+        default_factory=dict
+    )
 
     @asynccontextmanager
-    async def judging(self, settings: Settings, task: Task, split: Split = "search") -> AsyncIterator[Any]:
+    async def judging(
+        self, settings: Settings, task: Task, split: Split = "search", further: int = 0
+    ) -> AsyncIterator[Any]:
         """In the place of `engine.build.judging`."""
-        key = (task.name, split, Limits.of(settings), settings.race)
+        key = (task.name, split, Limits.of(settings), settings.race, further)
         if key not in self.known:
-            self.known[key] = await self.stack.enter_async_context(build.judging(settings, task, split))
+            self.known[key] = await self.stack.enter_async_context(build.judging(settings, task, split, further))
         judge, verdicts = self.known[key], self.verdicts
 
         class Remembering:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -21,8 +21,8 @@ from behavesim.programs.reading import Program, Request
 from behavesim.prompts.behaviour_diff import agreement_in_words, first_difference, step_in_words
 from behavesim.proposers.proposer import OfflineProposer, ProgramWriter, offline_proposer
 from behavesim.sandbox.judge import SandboxJudge
-from behavesim.state.settings import differing_parts, hashes_elsewhere, instances_hash, value_hash
-from behavesim.task import InWords, Split, Task, TaskReference, instances_of, task_error
+from behavesim.state.settings import FRESH, differing_parts, hashes_elsewhere, instances_hash, value_hash
+from behavesim.task import InWords, Split, Task, TaskReference, call_task, further_instances, instances_of, task_error
 from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Failure, Verdict
 
@@ -86,11 +86,35 @@ def check_instances_unchanged(task: Task) -> Finding:
     return Finding("solve", "ok", "it leaves its instance as it was")
 
 
-async def check_instances_elsewhere(reference: TaskReference, pristine: dict[Split, str]) -> Finding:
+def check_fresh_instances(task: Task) -> Finding:
+    """Return a finding on what an endless task gives by number: "fail" if races on fresh instances could not trust it.
+
+    The numbers below the split's length must be its own instances, and the others the same on each call, and new.
+    """
+    name = "fresh instances"
+    try:
+        for split in task.splits:
+            own = instances_of(task, split)
+            if len(own) and value_hash(call_task(task, "instance", task.instance, split, 0)) != value_hash(own[0]):
+                said = f"instance({split!r}, 0) is not the first of instances({split!r})"
+                return Finding(name, "fail", f"{said}; let one of the two call the other")
+        once, again = (further_instances(task, "validation", FRESH) for _ in range(2))
+        known = {value_hash(each) for split in task.splits for each in instances_of(task, split)}
+    except TaskError as error:
+        return Finding(name, "fail", f"{error}; set endless = False if there are no others")
+    found = [value_hash(each) for each in once]
+    if found != [value_hash(each) for each in again]:
+        return Finding(name, "fail", "two calls give different instances; draw each from its split and number alone")
+    if len(set(found)) < len(found) or known & set(found):
+        return Finding(name, "fail", "some are equal, or are among those of a split; draw each from its number")
+    return Finding(name, "ok", "without end: by number the same on every call, and none belongs to a split")
+
+
+async def check_instances_elsewhere(reference: TaskReference, pristine: Mapping[str, str]) -> Finding:
     """Return a finding on whether another process makes the same instances; resuming a run needs that.
 
-    `reference` names the task; `pristine` are the hashes of each split's instances in this process. It is "fail" if the
-    other process fails or has other hashes.
+    `reference` names the task; `pristine` are the hashes of each split's instances in this process, and the
+    `fresh_hash`. It is "fail" if the other process fails or has other hashes.
     """
     try:
         found = await hashes_elsewhere(reference)

@@ -14,6 +14,7 @@ from behavesim.base.text import one_line
 from behavesim.base.tokens import estimate_tokens
 from behavesim.checks.forged_programs import READ, ForgedProgram, forge_programs, on_answers
 from behavesim.checks.instances import (
+    check_fresh_instances,
     check_instances_after_use,
     check_instances_elsewhere,
     check_instances_present,
@@ -42,7 +43,7 @@ from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import ProgramPool
 from behavesim.state.events import TEMPLATE, Evaluated
 from behavesim.state.protocols import Judge
-from behavesim.state.settings import instances_hash
+from behavesim.state.settings import fresh_hash, instances_hash
 from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Verdict
 
@@ -135,7 +136,11 @@ async def check_task(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         return
     pristine = {split: instances_hash(task, split) for split in task.splits}
     yield check_splits_distinct(task)
-    yield await check_instances_elsewhere(TaskReference(settings.task), pristine)
+    elsewhere: dict[str, str] = dict(pristine.items())
+    if task.endless:
+        yield (finding := check_fresh_instances(task))
+        elsewhere |= {"fresh": fresh_hash(task)} if finding.result == "ok" else {}
+    yield await check_instances_elsewhere(TaskReference(settings.task), elsewhere)
     yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
     pool = sandbox(settings, task)
     async with judge_of(settings, task, "search", pool) as judge:

@@ -29,7 +29,16 @@ from behavesim.base.errors import JournalError, TaskError, UsageError, nearest
 from behavesim.base.plugins import Kind, file_hash, is_own
 from behavesim.base.text import one_line, validation_message
 from behavesim.base.version import __version__
-from behavesim.task import Direction, Objective, Split, Task, TaskReference, instances_made_anew, instances_of
+from behavesim.task import (
+    Direction,
+    Objective,
+    Split,
+    Task,
+    TaskReference,
+    further_instances,
+    instances_made_anew,
+    instances_of,
+)
 from behavesim.task.evaluated import EvaluatorTask
 
 # Finds methods by the name of an entry point, or by the path of a `.py` file.
@@ -215,9 +224,19 @@ def older_value_hashes(value: Any) -> tuple[str, str]:
     return _pickled_hash(_ArrayPickler, value), _pickled_hash(_OlderPickler, value)
 
 
-async def hashes_elsewhere(reference: TaskReference) -> dict[Split, str]:
+# Number of fresh instances that are looked at to see whether a task makes the same ones everywhere.
+FRESH = 4
+
+
+def fresh_hash(task: Task) -> str:
+    """Return a hash of the first few validation instances beyond the split; "" if the task is not `endless`."""
+    return value_hash(further_instances(task, "validation", FRESH)) if task.endless else ""
+
+
+async def hashes_elsewhere(reference: TaskReference) -> dict[str, str]:
     """Return the `instances_hash` of each split as another process has it, one in which sets list texts otherwise.
 
+    Under "fresh" is the `fresh_hash`.
     Raises TaskError if that process cannot load the task or make its instances.
     """
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
@@ -231,11 +250,11 @@ async def hashes_elsewhere(reference: TaskReference) -> dict[Split, str]:
     if process.returncode != 0:
         last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
         raise TaskError(f"another process cannot load the instances: {last}")
-    found: dict[Split, str] = json.loads(said.splitlines()[-1])
+    found: dict[str, str] = json.loads(said.splitlines()[-1])
     return found
 
 
-def differing_parts(split: Split) -> str:
+def differing_parts(split: str) -> str:
     """Return the message for an author whose task makes other instances of a split in another process."""
     return (
         f"another process has other {split} instances, so no run could be resumed; draw them from fixed seeds, and "
@@ -245,10 +264,10 @@ def differing_parts(split: Split) -> str:
 
 _PRINT_HASHES = """
 import json, sys
-from behavesim.state.settings import instances_hash
+from behavesim.state.settings import fresh_hash, instances_hash
 from behavesim.task import TaskReference
 task = TaskReference(sys.argv[1]).load()
-print(json.dumps({split: instances_hash(task, split) for split in task.splits}))
+print(json.dumps({**{split: instances_hash(task, split) for split in task.splits}, "fresh": fresh_hash(task)}))
 """
 
 

@@ -123,7 +123,7 @@ def test_the_ten_best_behaviours_have_their_best_program_and_how_many_share_them
 def test_programs_stand_by_rank_with_where_they_came_from_and_how_they_behave() -> None:
     programs = (
         TopProgram(4, 3.0, 0.5, "x = 1\n\ny = 2\n", 2, "0", "improve", "m", (2, -1), standard_error=0.1, instances=9),
-        TopProgram(2, 4.0, None, ""),
+        TopProgram(2, 4.0, None, "", rank=2),
     )
     table = top_table(programs, [(7,), (9, 4)], "a caption")
     assert [column.name for column in table.columns] == [

@@ -37,7 +37,7 @@ async def tried(task: Task, *programs: str) -> set[str]:
     """The names of the rivals, the set among them; this process scores, as no other can load such a task."""
     settings = settings_from_person({"task": FEW_CITIES, "workers": 1, "recommend": False}, task=task)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "RefereePool", lambda _, split, *rest: Here(task, split, rest[-1]))
+        patch.setattr(build, "RefereePool", lambda _, split, *rest: Here(task, split, rest[-2]))
         return {each.name for each in await rivals(settings, task, programs)}
 
 

@@ -15,6 +15,7 @@ import pytest
 from behavesim.base.errors import Finding, TaskError
 from behavesim.checks import solutions
 from behavesim.checks.instances import (
+    check_fresh_instances,
     check_instances_elsewhere,
     check_instances_present,
     check_instances_unchanged,
@@ -374,6 +375,37 @@ def test_instances_that_belong_to_two_splits_are_named(
     task.seeds = {**task.seeds, split: seeds}
     found = check_splits_distinct(task)
     assert (found.result, said in found.message) == (result, True), found
+
+
+def test_what_is_wrong_with_instances_by_number_is_named() -> None:
+    class Endless(Splits):
+        endless = True
+        given: Callable[[str, int], Any] = staticmethod(lambda split, number: np.full(3, 100.0 * len(split) + number))
+
+        def instance(self, split: str, number: int) -> Any:
+            own = self.instances(split)  # type: ignore[arg-type]
+            return own[number] if number < len(own) else self.given(split, number)
+
+    def told(task: Any) -> tuple[str, str]:
+        found = check_fresh_instances(task)
+        return found.result, found.message
+
+    task, draw = Endless(), np.random.default_rng(0)
+    assert told(task)[0] == "ok"
+    for given, said in (
+        (lambda split, number: draw.random(3), "two calls give different instances"),
+        (lambda split, number: np.zeros(3), "some are equal"),
+        (lambda split, number: task.instances(split)[0], "some are equal"),
+        (lambda split, number: [][number], "set endless = False"),
+    ):
+        task.given = given
+        assert told(task)[0] == "fail" and said in told(task)[1]
+
+    class Shifted(Endless):
+        def instance(self, split: str, number: int) -> Any:
+            return self.given(split, number)
+
+    assert "is not the first of instances('search')" in told(Shifted())[1]
 
 
 def test_a_solve_that_changes_its_instance_is_named() -> None:
