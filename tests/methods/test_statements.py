@@ -18,7 +18,7 @@ from behavesim import prompts
 from behavesim.checks.method import INJECTED_PROGRAMS
 from behavesim.methods.method import method_of
 from behavesim.programs.answer import fenced_blocks
-from behavesim.prompts.shown import programs_to_vary
+from behavesim.prompts.shown import REACHED, programs_to_vary
 from behavesim.state.events import INJECTED, TEMPLATE, Asked, NoteAsked
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
@@ -87,8 +87,9 @@ def are_a_line(state: RunState, shown: Sequence[Member]) -> bool:
 
 
 def has_reached(state: RunState, shown: Sequence[Member]) -> bool:
-    gap = Toy.objective.gap(shown[-1].score)
-    return gap is not None and gap <= 1e-9
+    best = max((shown[-1], state.leader or shown[-1]), key=lambda each: each.utility)  # which stands beside them
+    gap = Toy.objective.gap(best.score)
+    return gap is not None and gap <= REACHED
 
 
 def are_several(state: RunState, shown: Sequence[Member]) -> bool:
