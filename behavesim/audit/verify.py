@@ -69,8 +69,6 @@ class Verification:
     evaluations: int = 0
     # Outcomes that copy the result of an earlier candidate with the same text.
     copies: int = 0
-    # Fresh instances of the last race for the recommended program; 0 if it was chosen without one.
-    fresh: int = 0
     # How many outcomes could not be checked, by reason.
     unchecked: Counter[str] = field(default_factory=Counter)
     # Damages of the journal's file, one text each; if there are any, no event is checked.
@@ -79,6 +77,8 @@ class Verification:
     differences: list[Discrepancy] = field(default_factory=list)
     # Whether the check ended early, at an event that cannot follow those before it.
     is_lost: bool = False
+    # Fresh instances of the last race for the recommended program; 0 if it was chosen without one.
+    fresh: int = 0
 
     @property
     def is_sound(self) -> bool:

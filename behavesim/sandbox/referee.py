@@ -82,7 +82,7 @@ class Scorer:
     def __init__(self, task: Task, split: Split, limits: Limits, starts: int = 1, further: int = 0) -> None:
         self.task = task
         self._instances = begin_instances(task, split, starts)
-        self._further = further_instances(task, split, further) if further else []
+        self._further = further_instances(task, split, further, len(self._instances)) if further else []
         self._limits = limits
 
     @property

@@ -72,7 +72,8 @@ def _load(assignment: TaskAssignment) -> tuple[Perform, Ready]:
     name, template, entry_point = task.name, task.template, task.entry_point
     runs_apart, stateless = task.runs_apart, task.stateless
     instances = tuple(begin_instances(task, assignment.split, assignment.starts))
-    further = tuple(further_instances(task, assignment.split, assignment.further)) if assignment.further else ()
+    more = assignment.further
+    further = tuple(further_instances(task, assignment.split, more, len(instances))) if more else ()
     solve, files = strip_task(task)
     work = program.Work(solve, entry_point, instances, assignment.limits.output, further)
     fresh = program.fresh_processes(len(instances)) if stateless else 0

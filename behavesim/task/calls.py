@@ -70,9 +70,13 @@ def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
     return [each for versions in begun for each in versions]
 
 
-def further_instances(task: Task, split: Split, count: int) -> list[Any]:
-    """Return `count` instances beyond those of the split, by number; raises TaskError if there are fewer."""
-    begun = len(instances_of(task, split))
+def further_instances(task: Task, split: Split, count: int, begun: int | None = None) -> list[Any]:
+    """Return `count` instances beyond those of the split, by number; raises TaskError if there are fewer.
+
+    `begun` is the number of the split's own; None makes these to count them.
+    """
+    if begun is None:
+        begun = len(instances_of(task, split))
     try:
         with limit_cpu(INSTANCES_S):
             return [task.instance(split, number) for number in range(begun, begun + count)]

@@ -120,8 +120,8 @@ def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: 
         ('bs.Objective("maximise")', '"maximise"', "such as behavesim.Objective('minimise'), not 'maximise'"),
         ("def priority(weight", "deff priority(weight", "is no Python: invalid syntax in its line 5, deff priority("),
         ("task = Mine()", "task = Mine", "write `task = Mine()`"),
-        ("return [np.random", "yield [np.random", "must return a list, not generator"),
-        ("return [np.random", "[np.random", "must return a list, not None"),
+        ("return [self.instance", "yield [self.instance", "must return a list, not generator"),
+        ("return [self.instance", "[self.instance", "must return a list, not None"),
         ("for number in range(5)", "for number in range(0)", "gives none"),
         ("default_rng([seed, number])", "default_rng()", "`instances('search')` of task 'mine' gives other instances"),
         ("        seed = ", "        seed = 1 / 0  # ", "raised ZeroDivisionError: division by zero, in line "),
@@ -156,7 +156,7 @@ def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(
 
 
 def test_instances_may_be_an_array(behavesim: Command, example: Path) -> None:
-    text = example.read_text().replace("return [np.random", "return np.array([np.random")
+    text = example.read_text().replace("return [self.instance", "return np.array([self.instance")
     example.write_text(text.replace("for number in range(5)]", "for number in range(5)])"))
     assert behavesim("task", "check", "mine.py").code == 0
     assert behavesim("run", "mine.py", "--proposer", "genetic", "--budget", "4", "--name", "array").code == 0
@@ -205,9 +205,9 @@ def test_what_only_a_run_would_stumble_over_is_found_before_it(behavesim: Comman
         ("CAPACITY = 50.0", "CAPACITY = 50.0\nKEPT = {}"),
         ("        packed = np.asarray(solution)", "        items[:, 1] += 1\n        packed = np.asarray(solution)"),
         (
-            "        return [np.random",
+            "        return [self.instance",
             '        if split == "validation":\n            return ["no items"]\n'
-            "        if split in KEPT:\n            return KEPT[split]\n        KEPT[split] = [np.random",
+            "        if split in KEPT:\n            return KEPT[split]\n        KEPT[split] = [self.instance",
         ),
         (
             "in range(5)]",
@@ -322,9 +322,9 @@ def test_a_process_makes_the_instances_of_a_split_once_and_those_of_the_search_t
     change(
         example,
         (
-            "        seed = ",
+            "        return [self",
             f"        import os\n        with open({str(made)!r}, 'a') as file:\n"
-            "            print(os.getpid(), split, file=file)\n        seed = ",
+            "            print(os.getpid(), split, file=file)\n        return [self",
         ),
     )
     assert behavesim("run", "mine.py", "--proposer", "genetic", "--budget", 4, "--name", "one").code == 0
