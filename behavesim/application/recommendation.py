@@ -77,7 +77,7 @@ async def record_recommendation(
             event: Choice | None = None
             while not isinstance(event, Recommended):
                 # a block's instances are in the journal before a program sees them: nobody can choose lucky ones
-                event = await next_choice(run, judge, purse)
+                event = await next_choice(run, task, judge, purse)
                 await journal.append([event])
                 run.follow()  # from the journal, not from `event`: the folder must say what a reader of it would find
         _write(run, event)
@@ -138,7 +138,7 @@ def first_fresh(run: Run, validation: int) -> int:
     return max(run.state.fresh_used, validation if run.state.used_validation else 0)
 
 
-async def next_choice(run: Run, judge: Judge | None, purse: int) -> Choice:
+async def next_choice(run: Run, task: Task, judge: Judge | None, purse: int) -> Choice:
     """Return the event that follows in the choice of a program: a race begins, its next block's scores, or the end.
 
     It follows from the run's journal and the verdicts of `judge` alone. Without a `purse` there is no race, unless one
@@ -149,13 +149,13 @@ async def next_choice(run: Run, judge: Judge | None, purse: int) -> Choice:
         listed = shortlist(run) if purse and run.template is not None else []
         if not listed:
             return Recommended(None, {}) if judge is None else await recommend(run, judge)
-        count = len(instances_of(run.task(), "validation"))
+        count = len(instances_of(task, "validation"))
         programs = (TEMPLATE, *(candidate.candidate for candidate in listed))
         return FreshBegun(programs, first_fresh(run, count), count, purse)
     if (block := race.next_block()) is None:
         return _winner(run, race)
     assert judge is not None, "a race has instances"
-    split = len(instances_of(run.task(), "validation"))
+    split = len(instances_of(task, "validation"))
     # the numbers below the split's length are its own instances
     on = None if block.first == 0 else Further(block.first, block.count, block.count / split)
     sources = [run.candidate(program).source or "" for program in block.programs]

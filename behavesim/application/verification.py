@@ -79,10 +79,10 @@ async def _choose_again(folder: RunFolder, workers: int | str, seq: int, event: 
     # how many evaluations a race may cost can differ from session to session: it is taken from the journal
     purse = event.purse if isinstance(event, FreshBegun) else 0
     if purse or (run.state.is_racing and isinstance(event, Recommended)):
-        return await next_choice(run, None, purse)
+        return await next_choice(run, run.task(), None, purse)
     async with validating(run, run.task(), workers) as judge:
         if not isinstance(event, PortfolioChosen):
-            return await next_choice(run, judge, 0)
+            return await next_choice(run, run.task(), judge, 0)
         again = await choose_portfolio(run, (), event.wanted, judge)
     name = event.programs[0][0] if event.programs else ""  # the run may have been forked or moved since
     return replace(again, programs=tuple((name, candidate) for _, candidate in again.programs))

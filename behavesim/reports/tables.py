@@ -21,6 +21,7 @@ from behavesim.base.tokens import Spending
 from behavesim.reports.words import (
     SCORES,
     certainty,
+    certificate_text,
     clock,
     frequency,
     noise_text,
@@ -104,6 +105,7 @@ def headline_table(
         "different": different if distinct.feasible else None,
         **_progress_facts(summary),
         "best": "none yet" if summary.best is None else None,
+        "certificate": certificate_text(summary),
         "chance": noise_text(summary.noise),
         **_metrics(metrics),
         **_cost_facts(summary),

@@ -105,6 +105,16 @@ def certainty(standard_error: float | None, instances: int | None) -> str:
     return "" if standard_error is None else f"± {standard_error:.2g} ({instances})"
 
 
+def certificate_text(summary: Summary) -> str | None:
+    """Return what a race on fresh instances says of the recommended program, as a line; None without one."""
+    certificate = None if summary.recommended is None else summary.recommended.certificate
+    if certificate is None:
+        return None
+    from behavesim.state.champion import describe  # imported late, as above
+
+    return f"{program_name(certificate.candidate)}, recommended: {describe(certificate)}"
+
+
 def noise_text(noise: Noise | None) -> str | None:
     """Return how large a difference of scores is chance, as a line; None if it is unknown."""
     if noise is None:

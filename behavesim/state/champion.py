@@ -85,7 +85,7 @@ def describe(found: Certificate) -> str:
     """Return what a race says of a program, as a line for people without a full stop."""
     on = f"{found.fresh} fresh instances, none seen before"
     if found.candidate == TEMPLATE:
-        return f"no program found is better than the template on instances like these; {on}"
+        return f"none of the {found.others} programs that raced does better than the template; {on}"
     sign = 1 if found.gain >= 0 else -1
     much = f"{100 * abs(found.gain):.2f} % {'better' if sign > 0 else 'worse'} than the template"
     if found.interval is None:

@@ -217,17 +217,17 @@ async def test_a_race_goes_on_after_any_of_its_events_and_none_of_its_instances_
     while not events or not isinstance(events[-1], Recommended):
         # read anew before each event, as if the process had died behind the one before
         run = await asyncio.to_thread(journalled, tmp_path / str(len(events)), *map(list, given), events)
-        events.append(await next_choice(run, Drawn(), 300))
+        events.append(await next_choice(run, run.task(), Drawn(), 300))
     assert isinstance(events[0], FreshBegun) and (events[0].programs, events[0].first) == ((TEMPLATE, 0, 1), 0)
     done = await asyncio.to_thread(journalled, tmp_path / "done", *map(list, given), events)
     found = done.certificate
     assert found is not None and (found.candidate, found.told_apart_from, found.others) == (1, 1, 1)
     assert found.interval is not None and found.interval[0] < 0.12 < found.interval[1]
     assert summary(done).recommended.certificate == found  # type: ignore[union-attr]
-    again = await next_choice(done, Drawn(), 300)
+    again = await next_choice(done, done.task(), Drawn(), 300)
     assert isinstance(again, FreshBegun) and again.first == found.fresh
     assert shortlist_table(done).caption == RACE_RULE
-    plain = await next_choice(done, Fixed({"template": (6.0,)}), 0)
+    plain = await next_choice(done, done.task(), Fixed({"template": (6.0,)}), 0)
     assert isinstance(plain, Recommended) and plain.choice == TEMPLATE
 
 
@@ -236,7 +236,7 @@ async def test_a_candidate_that_comes_in_the_midst_of_a_race_begins_it_anew(tmp_
     race = [FreshBegun((TEMPLATE, 0), 0, 6, 300), FreshScored(0, 6, {TEMPLATE: (1.0,) * 6, 0: (0.9,) * 6})]
     later = feasible(1, 9.0, TOURS[2], scores=(9.0,))
     run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, given), race, later)
-    begun = await next_choice(run, Drawn(), 300)
+    begun = await next_choice(run, run.task(), Drawn(), 300)
     assert isinstance(begun, FreshBegun) and (begun.programs, begun.first) == ((TEMPLATE, 0, 1), 6)
 
 

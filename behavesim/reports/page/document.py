@@ -26,7 +26,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
 from behavesim.base.text import short_name
 from behavesim.reports.figures import dendrogram_of
-from behavesim.reports.words import rejections, state_in_words
+from behavesim.reports.words import certificate_text, noise_text, rejections, state_in_words
 from behavesim.similarity.clustering import average_linkage
 from behavesim.task import Objective
 
@@ -109,6 +109,7 @@ class Document:
     rejections: str
     state_text: str
     notes: tuple[str, ...]
+    certainty: tuple[str, ...]
     made: Provenance
     held_out: HeldOut | None
     has_held_out: bool
@@ -155,6 +156,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         rejections=rejections(found.summary.rejected),
         state_text=without_folders(state_in_words(found.summary)),
         notes=tuple(map(without_folders, dict.fromkeys((*found.all_notes, *no_map, *no_trees, *no_pictures)))),
+        certainty=tuple(filter(None, (certificate_text(found.summary), noise_text(found.summary.noise)))),
         made=provenance_of(run),
         held_out=tried,
         has_held_out=found.details().has_held_out,

@@ -17,7 +17,7 @@ function figure(name, value, ...small) {
 const inAndOut = ({ prompt, completion }) => `${count(prompt)} in, ${count(completion)} out`;
 
 function drawSummary(found) {
-  const { summary, objective, distinct, sentence, rejections, notes, budget } = found;
+  const { summary, objective, distinct, sentence, rejections, certainty, notes, budget } = found;
   const { best, template, recommended, tokens, estimated } = summary;
   const sense = objective.direction === "minimise" ? "lower is better" : "higher is better";
   const known = objective.best_known === null ? "no best is known" : `best known ${score(objective.best_known)}`;
@@ -40,7 +40,7 @@ function drawSummary(found) {
       figure("time", duration(summary.seconds)),
       figure("scores", summary.score_source, summary.score_source === "trusted" ? "computed outside the sandbox" : "by an evaluator that programs run beside, and could change", `isolation ${summary.isolation}`),
     ),
-    ...[best && sentence, rejections && `rejected: ${rejections}`, ...notes].filter(Boolean).map((text) => h("p", { class: "note" }, `${text[0].toUpperCase()}${text.slice(1)}.`)),
+    ...[best && sentence, rejections && `rejected: ${rejections}`, ...certainty, ...notes].filter(Boolean).map((text) => h("p", { class: "note" }, `${text[0].toUpperCase()}${text.slice(1)}.`)),
   ];
 }
 
