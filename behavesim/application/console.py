@@ -297,7 +297,7 @@ NAME = "demo"
 # `python -m tests.recording` makes it anew with the same replies, if the task's file or a prompt has changed.
 RECORDED = Path(__file__).with_name("demo.tar.xz")
 # The time of the recorded journal's first event, in seconds since 1970: it identifies the recording.
-BEGAN = 1795874147.3739712
+BEGAN = 1795886586.186592
 
 
 def unpack_recording(runs: Path) -> RunFolder:

@@ -55,17 +55,17 @@ class Rules:
     window: int
     # How often a rejected candidate may be asked for again.
     repairs: int
-    # Further instances on which a candidate that could be the best is judged; 0 for no race.
-    race: int = 0
     # Function that chooses the model of each question from the state; None if the proposer chooses it.
     choose: Chooser | None = None
+    # Further instances on which a candidate that could be the best is judged; 0 for no race.
+    race: int = 0
 
     @classmethod
     def of(cls, settings: Settings) -> Rules:
         """Return the rules from a run's settings."""
         chosen = settings.of_proposer
         choose = chosen.chooser(settings.seed) if isinstance(chosen, ProposerSettings) else None
-        return cls(settings.window, settings.repair, settings.race, choose)
+        return cls(settings.window, settings.repair, choose, settings.race)
 
     def with_model(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked:
         """Return a question with the model that is to answer it; unchanged if the proposer chooses the model."""

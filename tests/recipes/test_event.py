@@ -29,7 +29,7 @@ def test_an_event_takes_three_files(tmp_path: Path) -> None:
     for place, piece in zip(("| RunStarted |", "AFTER_A_PAUSE = ("), pieces(places), strict=True):
         copy.add_after("behavesim/state/events.py", place, piece)
     for place, piece in zip(
-        ("    Recommended,", "tally: Tally = ", "self.recommended, self.recommended_of = "),
+        ("    Recommended,", "tally: Tally = ", "self.recommended, self.recommended_of, self.is_racing = "),
         pieces(changes),
         strict=True,
     ):
