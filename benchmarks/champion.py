@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.state.champion import SHARE, FreshRace, interval
+from behavesim.state.champion import FreshRace, interval, usual_purse
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored
 from behavesim.task import Objective
 
@@ -55,7 +55,8 @@ def play(draw: np.random.Generator, shape: Draw, budget: int) -> Played:
     true, search = true[listed], search[listed]
     fresh = true[:, None] + NOISE * shape(draw, (SHORTLIST, 500))
     race = FreshRace(
-        FreshBegun((TEMPLATE, *range(SHORTLIST)), 0, VALIDATION, int(budget * SEARCH * SHARE)), Objective("maximise")
+        FreshBegun((TEMPLATE, *range(SHORTLIST)), 0, VALIDATION, usual_purse(budget, SEARCH, VALIDATION, SHORTLIST)),
+        Objective("maximise"),
     )
     while (block := race.next_block()) is not None:
         at = slice(block.first, block.first + block.count)

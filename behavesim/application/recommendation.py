@@ -19,7 +19,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import judging
 from behavesim.reports.words import percent, program_name
-from behavesim.state.champion import SHARE, FreshRace, describe, most_instances
+from behavesim.state.champion import FreshRace, describe, most_instances, usual_purse
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored, Recommended
 from behavesim.state.protocols import Judge, unnoticed
 from behavesim.state.settings import settings_from_journal
@@ -117,19 +117,25 @@ def certificate_line(run: Run, task: Task) -> str:
     """Return what is known of the recommended program's gain, or why nothing is; "" if there is no program."""
     if run.certificate is not None:
         return describe(run.certificate)
-    return without_certificate(task) if run.recommended is not None else ""
+    if run.recommended is None:
+        return ""
+    small = "no certificate: so few candidates leave too little for fresh instances; `recommend RUN --evaluations 500`"
+    return without_certificate(task) or (small if not purse_of(run, task) else "")
 
 
 def purse_of(run: Run, task: Task, evaluations: int | None = None) -> int:
     """Return how many evaluations of one program on one instance a race may cost; 0 if there is none.
 
-    `evaluations` is what a person gave. The default is a share of the evaluations of the search (`champion.SHARE`).
+    `evaluations` is what a person gave; None for what the settings say, or `usual_purse`.
     """
     if without_certificate(task):
         return 0
     settings = settings_from_journal(run.folder.read_settings()) if run.folder.settings.exists() else run.settings
     given = settings.fresh_evaluations if evaluations is None else evaluations
-    return int(settings.budget * len(instances_of(task, "search")) * SHARE) if given is None else given
+    if given is not None:
+        return given
+    search, validation = (len(instances_of(task, split)) for split in ("search", "validation"))
+    return usual_purse(settings.budget, search, validation, settings.shortlist)
 
 
 def first_fresh(run: Run, validation: int) -> int:

@@ -190,8 +190,8 @@ class Settings(Options):
     """Most programs, besides the template, that are evaluated on the validation instances when a run ends."""
     fresh_evaluations: Adjustable[int | None] = Field(None, ge=0)
     """Most evaluations of one program on one fresh instance that choosing the recommended program may cost, if a task
-    gives instances without end. None: a twentieth of the search's, budget × search instances / 20. 0: choose on search
-    and validation instances, without a certificate."""
+    gives instances without end. None: half of the search's, budget × search instances / 2, at most 1500; 0 where that
+    is too little to choose better. 0: choose on search and validation instances, without a certificate."""
     shortlist_radius: float = Field(0.3, ge=0)
     """How different shortlisted programs must be: at least this × the median distance of behaviours. 0: any
     difference."""

@@ -24,8 +24,8 @@ from behavesim.task import Objective
 ERROR = 0.05
 # Most fresh instances of a race: they are made before it begins.
 MOST_INSTANCES = 500
-# The share of the search's evaluations that a race costs, unless the settings say how many.
-SHARE = 1 / 20
+# Most evaluations that a race costs unless the settings say how many.
+MOST_EVALUATIONS = 1500
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,16 @@ def describe(found: Certificate) -> str:
     unclear = ", not told apart from it" if low <= 0 else ""
     others = f"told apart from {found.told_apart_from} of {found.others} others"
     return f"{much} [{low:.2f}, {high:.2f}] on instances like these{unclear}, {others}; {on}"
+
+
+def usual_purse(budget: int, search: int, validation: int, shortlist: int) -> int:
+    """Return how many evaluations of one program on one instance a race may cost unless a person says so; 0: no race.
+
+    It is half as many as those of the search, at most MOST_EVALUATIONS. `search` and `validation` are the lengths of
+    these splits. Where it does not give each program twice as many fresh instances as both have, these choose better.
+    """
+    purse = min(budget * search // 2, MOST_EVALUATIONS)
+    return purse if purse >= 2 * (shortlist + 1) * (search + validation) else 0
 
 
 def most_instances(size: int, purse: int) -> int:
