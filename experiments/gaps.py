@@ -1,24 +1,35 @@
-"""Prints the verdict of the plan small-budgets.toml from kept gaps: `python experiments/small_budgets/tables.py`."""
+"""Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py small-budgets`, or `race`.
+
+The tests are the plan's, NAME.toml: of each pair the gap of the first minus that of the second, so that less than 0 is
+better. NAME.csv has the gaps, as fractions.
+"""
 
 from __future__ import annotations
 
 import csv
 import statistics
 import sys
+import tomllib
 from itertools import product
 from pathlib import Path
 
-GAPS = Path(__file__).parent / "gaps.csv"
-# The pairs that the plan names: of each the gap of the first minus that of the second, so that less than 0 is better.
-TESTS = (
-    *((f"after {budget}", f"before {budget}") for budget in (30, 100, 300)),
-    *((f"{method} {budget}", f"after {budget}") for method in ("funsearch", "niche", "eoh") for budget in (100, 300)),
-)
+import numpy as np
+
+HERE = Path(__file__).parent
+# Most differences of which all changes of sign are tried: of more, as many are drawn as FLIPS says.
+MOST = 20
+FLIPS = 1_000_000
 
 
 def sign_flip_p(differences: list[float]) -> float:
     """Return the two-sided p-value of the sum of differences: the share of all changes of sign with one as large."""
     observed = abs(sum(differences)) - 1e-12
+    if len(differences) > MOST:
+        rng, least = np.random.default_rng(0), 0
+        for _ in range(FLIPS // 10_000):
+            signs = rng.choice((-1.0, 1.0), size=(10_000, len(differences)))
+            least += int((np.abs(signs @ np.array(differences)) >= observed).sum())
+        return (least + 1) / (FLIPS + 1)
     flips = product((1, -1), repeat=len(differences))
     sums = (abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in flips)
     return sum(each >= observed for each in sums) / 2 ** len(differences)
@@ -33,13 +44,14 @@ def holm(ps: list[float]) -> list[float]:
     return corrected
 
 
-def table(metric: str) -> list[str]:
+def table(name: str, metric: str) -> list[str]:
     """Return one line for each test of a metric, "held_out_gap" or "best_gap"."""
-    with GAPS.open(newline="") as file:
+    tests = [(ours, theirs) for ours, theirs in tomllib.loads((HERE / f"{name}.toml").read_text())["tests"]]
+    with (HERE / f"{name}.csv").open(newline="") as file:
         gaps = {(row["task"], row["variant"], row["seed"]): float(row[metric]) for row in csv.DictReader(file)}
     tasks, seeds = (sorted({key[place] for key in gaps}) for place in (0, 2))
     means, ps, counts = [], [], []
-    for ours, theirs in TESTS:
+    for ours, theirs in tests:
         by_task = [[gaps[task, ours, seed] - gaps[task, theirs, seed] for seed in seeds] for task in tasks]
         # tasks differ in how far gaps spread, and one of them would decide alone
         scaled = [each / (statistics.stdev(of_task) or 1) for of_task in by_task for each in of_task]
@@ -47,7 +59,7 @@ def table(metric: str) -> list[str]:
         means.append(statistics.mean(all_of_them))
         ps.append(sign_flip_p(scaled))
         counts.append((sum(each < 0 for each in all_of_them), sum(each > 0 for each in all_of_them)))
-    rows = zip(TESTS, means, counts, ps, holm(ps), strict=True)
+    rows = zip(tests, means, counts, ps, holm(ps), strict=True)
     return [
         f"| {ours} | {theirs} | {100 * mean:+.2f} | {better} : {worse} | {p:.3f} | {corrected:.3f} |"
         for (ours, theirs), mean, (better, worse), p, corrected in rows
@@ -58,7 +70,7 @@ def main() -> None:
     """Print one table for each of the two metrics."""
     for metric in ("held_out_gap", "best_gap"):
         head = f"| {metric} of | minus that of | points | better : worse | p | Holm |"
-        sys.stdout.write("\n".join((head, "|---|---|---:|---:|---:|---:|", *table(metric))) + "\n\n")
+        sys.stdout.write("\n".join((head, "|---|---|---:|---:|---:|---:|", *table(sys.argv[1], metric))) + "\n\n")
 
 
 if __name__ == "__main__":
