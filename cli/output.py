@@ -20,7 +20,7 @@ from typing import Any, TextIO, TypeVar
 import typer
 
 from behavesim.base.errors import Finding, UsageError
-from behavesim.base.text import printable, wrap
+from behavesim.base.text import STILL, printable, wrap
 
 Result = TypeVar("Result")
 
@@ -48,8 +48,8 @@ def print_written(files: Iterable[Path]) -> None:
 
 
 def busy(text: str) -> None:
-    """Print a text on what takes a while, followed by " …", on stderr if that is a terminal; else print nothing."""
-    if sys.stderr.isatty():
+    """Print a text on what takes a while, followed by " …", on stderr; where that is no terminal, only if it lasts."""
+    if sys.stderr.isatty() or text.startswith(STILL):
         tell(f"{text} …")
 
 

@@ -72,7 +72,7 @@ def recommend(
     # a recommended program needs validation instances, a portfolio does not
     is_one = len(folders) == 1 and (portfolio is None or len(instances_of(task, "validation")) > 0)
     if is_one:
-        busy(f"trying the best programs of {run.folder.run} on validation instances")
+        busy(f"trying the best programs of {run.folder.run} on instances that the search has not seen")
         asyncio.run(record_recommendation(run, task, workers, evaluations))
     if portfolio is not None:
         busy(f"choosing up to {portfolio} programs that behave differently")

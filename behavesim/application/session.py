@@ -26,7 +26,7 @@ import uvloop
 
 from behavesim.application.evaluation import program_of, read_program
 from behavesim.base.errors import INTERRUPTED, UsageError
-from behavesim.base.text import one_line, printable
+from behavesim.base.text import STILL, one_line, printable
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, fork_search, new_search, resume_search, start_shared_cluster
 from behavesim.engine.loop import Search
@@ -168,8 +168,10 @@ Tell = Callable[[str], None]
 
 # Seconds that a cancelled session waits for replies under way: they may be billed even if nobody waits.
 REPLIES_S = 30.0
-# Seconds between two lines about a search that does not begin yet, or whose best programs are being validated.
+# Seconds until the first line about a search that does not begin yet, or whose best programs are being validated. Each
+# further line comes after twice as long, and after MOST_SAID_S at most.
 SAID_S = 5.0
+MOST_SAID_S = 60.0
 # Seconds between two looks into the inbox: a person hardly waits, and a look costs one listing of a folder.
 LOOK_S = 0.5
 # Seconds after which a computing thread lets another run, in place of Python's 0.005: the event loop needs about twelve
@@ -253,10 +255,11 @@ async def _session(
 async def _saying_still(tell: Tell, doing: str) -> AsyncIterator[None]:
 
     async def say() -> None:
-        began = time.monotonic()
+        began, pause_s = time.monotonic(), SAID_S
         while True:
-            await asyncio.sleep(SAID_S)
-            tell(f"still {doing}, for {time.monotonic() - began:.0f} s so far")
+            await asyncio.sleep(pause_s)
+            tell(f"{STILL}{doing}, for {time.monotonic() - began:.0f} s so far")
+            pause_s = min(2 * pause_s, MOST_SAID_S)
 
     saying = asyncio.create_task(say())
     try:
@@ -331,7 +334,7 @@ async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
         from behavesim.application.recommendation import record_recommendation
 
-        doing = f"trying the best programs of {launch.folder.run} on validation instances"
+        doing = f"trying the best programs of {launch.folder.run} on instances that the search has not seen"
         tell(doing)
         async with _saying_still(tell, doing):
             await record_recommendation(run, launch.task, launch.settings.workers)

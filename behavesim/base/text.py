@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
+# How a line begins that says again what takes long: it is shown also where nobody watches, as in a file.
+STILL = "still "
+
 
 def storable(text: str) -> str:
     """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot encode; nothing else changes."""

@@ -133,7 +133,7 @@ async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended
     for _ in range(2):
         assert (await session.resume(again, unseen, told.append)).reason == "finished"
     begun, *still = told
-    assert begun == "trying the best programs of first on validation instances"
+    assert begun == "trying the best programs of first on instances that the search has not seen"
     assert still and all(line.startswith(f"still {begun}, for ") for line in still)
     assert first.recommended.exists()
 

@@ -106,7 +106,7 @@ def test_runs_that_do_not_belong_together_are_told_apart(
 def test_what_takes_a_while_is_said_on_a_terminal(finished: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Output, "isatty", lambda self: self.fileno() == 2)
     assert finished("report", "first").err == "behavesim: reading first …\n"
-    assert finished("recommend", "first").err.startswith("behavesim: trying the best programs of first on validation")
+    assert finished("recommend", "first").err.startswith("behavesim: trying the best programs of first on instances")
     compared = finished("compare", "tsp", "template", "template")
     assert compared.err == "behavesim: trying template, template on search instances …\n"
     tried = finished("evaluate", "tsp", "template", "--set", "timeout_s=20").err

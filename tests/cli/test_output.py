@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from behavesim_cli.output import tell
+from behavesim_cli.output import busy, tell
 from behavesim_cli.trial import Counting
 
 from behavesim.application.evaluation import Evaluation
+from behavesim.base.text import STILL
 from behavesim.task.verdict import Failure
 from tests.cli.command import Command
 
@@ -75,3 +76,9 @@ def test_who_waits_for_many_programs_is_told_how_many_are_done_once_in_ten_secon
         "behavesim: 2 of 4 tried, last b.py",
         "behavesim: 4 of 4 tried, last d.py",
     ]
+
+
+def test_what_lasts_is_said_again_in_a_file_too_and_what_begins_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    busy("trying the best programs")
+    busy(f"{STILL}trying the best programs, for 5 s so far")
+    assert capsys.readouterr().err == "behavesim: still trying the best programs, for 5 s so far …\n"
