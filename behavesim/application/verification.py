@@ -78,7 +78,9 @@ async def _choose_again(folder: RunFolder, workers: int | str, seq: int, event: 
     run = Run(folder, earlier, count_registered(folder.journal))
     # how many evaluations a race may cost can differ from session to session: it is taken from the journal
     purse = event.purse if isinstance(event, FreshBegun) else 0
-    if purse or (run.state.is_racing and isinstance(event, Recommended)):
+    race = run.state.fresh if run.state.is_racing else None
+    # nothing has to run where a race begins, or is over; in a forged journal one may end before it is
+    if purse or (race is not None and race.next_block() is None):
         return await next_choice(run, run.task(), None, purse)
     async with validating(run, run.task(), workers) as judge:
         if not isinstance(event, PortfolioChosen):
