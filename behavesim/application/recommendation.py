@@ -134,9 +134,9 @@ def purse_of(run: Run, task: Task, evaluations: int | None = None) -> int:
     given = settings.fresh_evaluations if evaluations is None else evaluations
     if given is not None:
         return given
-    if run.template is None:
-        return 0
-    search, validation = len(run.template.scores), len(instances_of(task, "validation"))
+    # the template's scores say it without making the instances once more
+    search = len(instances_of(task, "search") if run.template is None else run.template.scores)
+    validation = len(instances_of(task, "validation"))
     return usual_purse(settings.budget, search, validation, settings.shortlist)
 
 

@@ -241,8 +241,8 @@ async def test_a_candidate_that_comes_in_the_midst_of_a_race_begins_it_anew(tmp_
 
 
 def test_a_race_costs_half_of_the_search_at_most_and_needs_instances_without_end(tmp_path: Path) -> None:
-    run = journalled(tmp_path / "first", started(budget=300))
-    assert purse_of(run, run.task()) == 300 * 5 // 2
+    run = journalled(tmp_path / "first", started(budget=400))  # whose template has one score
+    assert purse_of(run, run.task()) == 400 * 1 // 2
     assert purse_of(run, run.task(), 9) == 9
     few = journalled(tmp_path / "few", started(budget=30))
     assert purse_of(few, few.task()) == 0  # less than two programs more would see than search and validation show

@@ -331,4 +331,5 @@ def test_a_process_makes_the_instances_of_a_split_once_and_those_of_the_search_t
     found = Counter(tuple(line.split()) for line in made.read_text().splitlines())
     here = str(os.getpid())
     assert found.pop((here, "search")) == 2
+    assert found.pop((here, "validation")) == 2  # the end reads the run anew, and its task with it
     assert set(found.values()) == {1}

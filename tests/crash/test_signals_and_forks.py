@@ -165,7 +165,8 @@ def test_a_changed_task_is_named_and_a_fork_goes_on_if_its_scores_are_as_they_we
 ) -> None:
     task = tmp_path / "tours.py"
     task.write_text(Path(FEW_CITIES).read_text())
-    arguments = (task, "--method", "best-of-n", "--set", "recommend=false", "--name", "first")
+    few = ("--set", "recommend=false", "--set", "fresh_evaluations=3")
+    arguments = (task, "--method", "best-of-n", *few, "--name", "first")
     assert behavesim("run", *arguments, "--runs-dir", tmp_path, "--budget", 10).code == 0
     here = ("--runs-dir", tmp_path, "--budget", 20)
     for change, code in ((DEARER, 2), (DESCRIBED, 0)):
