@@ -41,8 +41,8 @@ class Candidate:
     regrouping moved it later. `stage` is where it was rejected, and `reason` (one word) and `message` say why. `score`
     is the task's mean of `scores`, one per instance of the search. `thought` is the model's sentence before the code.
     `program_hash` is that of the source's normal form. `copy_of` is the earlier candidate with the same text whose
-    result it shares. In a race `score` is an estimate from the score on each of `scores` and `raced`, further instances
-    of the search, and `standard_error` is that of its difference to the template. Of `cpu_s`, the CPU time of its
+    result it shares. After a race, `raced` are the scores on further instances of the search, and `score` is estimated
+    from all of them. `standard_error` is that of the difference to the template. Of `cpu_s`, the CPU time of its
     evaluation, `counted_s` count towards the limit.
     """
 

@@ -16,6 +16,7 @@ from behavesim.analysis.table import COUNT, FRACTION, SCORE, TOP, Column, Table,
 from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge
+from behavesim.state.race import relative_gains
 from behavesim.state.settings import instances_hash, provenance
 from behavesim.store.folder import HELD_OUT, SHIFTED, RunFolder
 from behavesim.task import Objective, Task
@@ -61,11 +62,9 @@ def gain(scores: Sequence[float], template: Sequence[float], objective: Objectiv
     It is a fraction. On an instance where the template scores 0, the plain difference counts. No third program enters,
     so that adding one never changes the order of two.
     """
-    gains = [
-        (objective.utility(ours) - objective.utility(base)) / (abs(base) or 1.0)
-        for ours, base in zip(scores, template, strict=True)
-    ]
-    return sum(gains) / len(gains)
+    if len(scores) != len(template):
+        raise ValueError(f"a gain is over the same instances, and there are {len(scores)} and {len(template)} scores")
+    return sum(relative_gains(scores, template, objective)) / len(scores)
 
 
 def gain_title(run: Run) -> str:

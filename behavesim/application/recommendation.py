@@ -119,7 +119,9 @@ def certificate_line(run: Run, task: Task) -> str:
         return describe(run.certificate)
     if run.recommended is None:
         return ""
-    small = "no certificate: so few candidates leave too little for fresh instances; `recommend RUN --evaluations 500`"
+    small = (
+        f"no certificate: a small run has no race; behavesim recommend {run.folder.argument} --evaluations 500 has one"
+    )
     return without_certificate(task) or (small if not purse_of(run, task) else "")
 
 

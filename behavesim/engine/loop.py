@@ -55,9 +55,11 @@ class Search:
     """A run in progress, and the only writer of its journal.
 
     A candidate's way: Asked (a decision) → `_propose` → Responded → `Trials.outcome` → Evaluated or Rejected →
-    Added or NotAdded (a decision; what it read of behaviours goes before it as Compared). In a race GoneOn (a decision)
-    → `Trials.race` → Raced come before it, perhaps several times, then Scored (a decision). The loop (`_work`) repeats:
-    commit, start the steps that follow, take one decision. So an arrived event waits for one decision at most.
+    Added or NotAdded (a decision; what it read of behaviours goes before it as Compared). With a race, before the last:
+    GoneOn (a decision) → `Trials.race` → Raced, perhaps several times, then RaceEnded (a decision).
+
+    The loop (`_work`) repeats: commit, start the steps that follow, take one decision. So an arrived event waits for
+    one decision at most.
 
     A decision is made in the one worker thread (`_decide`), where it may take long. Until it has ended the state and
     the behaviours belong to that thread, and the loop changes neither: what a task brings (`_arrive`) is committed at

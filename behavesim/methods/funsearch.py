@@ -263,16 +263,20 @@ class FunSearch(Method[FunSearchSettings]):
         # saw-tooth of FunSearch: colder as an island fills, and hot again after each period
         cooled = (added % settings.cluster_temperature_period) / settings.cluster_temperature_period
         temperature = settings.cluster_temperature * (1 - cooled)
-        # where nobody knows what difference matters: the median score is then drawn e^-3 times as often as the best
-        ordered = sorted(group[0].utility for group in groups)
-        own = 10 / 3 * (ordered[-1] - ordered[(len(ordered) - 1) // 2])
-        return pick_program(pick_cluster(groups, settings.score_scale or own or 1.0, temperature, rng), rng)
+        return pick_program(pick_cluster(groups, settings.score_scale or _own_scale(groups), temperature, rng), rng)
 
 
 class FunSearchBehaveSim(FunSearch):
     """FunSearch+BehaveSim: behaviour decides how islands begin and which one a child joins."""
 
     settings_type = FunSearchBehaveSimSettings
+
+
+def _own_scale(groups: Sequence[Sequence[Member]]) -> float:
+    """Return the difference in score that counts as 1, from the scores of clusters on an island; 1 for one cluster."""
+    # where nobody knows what matters: at the usual temperature, .1, the median is drawn e^-3 times as often as the best
+    ordered = sorted(group[0].utility for group in groups)
+    return 10 / 3 * (ordered[-1] - ordered[(len(ordered) - 1) // 2]) or 1.0
 
 
 def initial_islands(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:

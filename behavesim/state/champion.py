@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored
-from behavesim.state.race import relative_gains
+from behavesim.state.race import mean, relative_gains, variance
 from behavesim.task import Objective
 
 # Intervals of gains, all programs together, miss at most this often. So do all claims that two programs differ.
@@ -42,18 +42,18 @@ def interval(values: Sequence[float], error: float) -> Interval:
 
     It has no bounds while there are too few values, or if all are equal: then nothing is known of their spread.
     """
-    count, mean = len(values), math.fsum(values) / len(values)
-    squares = math.fsum((value - mean) ** 2 for value in values)
+    count, middle = len(values), mean(values)
+    squares = math.fsum((value - middle) ** 2 for value in values)
     # The likelihood ratio of the mixture is sqrt(1/spread) × ((1 + x) / (1 + x/spread))^(count/2), x = t²/(count − 1).
     # It exceeds 1/error at any time with probability `error` at most (Ville); this is solved for x.
     spread = 1.0 + count
     ratio = (math.sqrt(spread) / error) ** (2 / count)
     rounding = count * (1e-9 * max(map(abs, values))) ** 2
     if count < 2 or squares <= rounding or ratio >= spread:
-        return Interval(mean, -math.inf, math.inf)
+        return Interval(middle, -math.inf, math.inf)
     x = (ratio - 1) / (1 - ratio / spread)
     half = math.sqrt(x * squares / count)
-    return Interval(mean, mean - half, mean + half)
+    return Interval(middle, middle - half, middle + half)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class FreshRace:
         if len(going) < 2:
             return None
         # the template goes on in any case: all gains are on it
-        going.sort(key=lambda program: (program not in (best, TEMPLATE), -_mean(gains[program])))
+        going.sort(key=lambda program: (program not in (best, TEMPLATE), -mean(gains[program])))
         going = list(dict.fromkeys([*going[:1], TEMPLATE, *going[1:]]))
         # Where the purse does not pay as many instances again for all, only the best go on.
         going = going[: max(2, left // self.seen)]
@@ -209,11 +209,7 @@ class FreshRace:
 
 def leader(gains: Mapping[CandidateId, Sequence[float]]) -> CandidateId:
     """Return the program with the greatest mean gain; ties go to the one that comes first."""
-    return max(gains, key=lambda program: _mean(gains[program]))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+    return max(gains, key=lambda program: mean(gains[program]))
 
 
 # Without a race: how large a difference of two programs' scores is chance.
@@ -233,7 +229,7 @@ def told_apart(ours: Sequence[float], theirs: Sequence[float]) -> bool:
         return False
     if len(differences) < 2:
         return True
-    return abs(_mean(differences)) > chance(_spread(differences), len(differences))
+    return abs(mean(differences)) > chance(_spread(differences), len(differences))
 
 
 def chance(spread: float, count: int) -> float:
@@ -260,5 +256,6 @@ def _student(freedom: int) -> float:
 
 
 def _spread(values: Sequence[float]) -> float:
-    mean = _mean(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    found = variance(values)
+    assert found is not None, "there are at least two"
+    return math.sqrt(found)

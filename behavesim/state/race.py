@@ -56,11 +56,11 @@ def next_in_race(state: RunState, candidate: OpenCandidate, most: int) -> GoneOn
     theirs = relative_gains(leader.all_scores, base, state.objective)
     differences = [a - b for a, b in zip(ours, theirs, strict=False)]
     left = begun + most - len(ours)
-    if left and _mean(differences) + STANDARD_ERRORS * (_standard_error(differences) or 0.0) > 0:
+    if left and mean(differences) + STANDARD_ERRORS * (_standard_error(differences) or 0.0) > 0:
         # a rest smaller than the first block joins this one, so that no block is smaller than that
         count = left if left - len(ours) < begun else len(ours)
         return GoneOn(candidate.id, len(ours), count)
-    gain, error = _mean(ours), _standard_error(ours)
+    gain, error = mean(ours), _standard_error(ours)
     if left:
         gain, error = _control(ours, theirs, differences)
     unit = abs(template.score) or 1.0
@@ -78,8 +78,8 @@ def _control(
     #
     # In 200 simulated searches of 300 candidates, half of them close copies of the leader, the program that led at the
     # end was truly .0026 behind the best one with this estimate, .011 with means, and .014 without a race.
-    gain = _mean(theirs) + _mean(differences)
-    spread, apart = _variance(ours), _variance(differences)
+    gain = mean(theirs) + mean(differences)
+    spread, apart = variance(ours), variance(differences)
     if spread is None or apart is None:
         return gain, None
     seen, known = len(ours), len(theirs)  # the difference estimator of double sampling (Cochran 1977, 12.8)
@@ -88,7 +88,7 @@ def _control(
 
 def is_mean(score: float, scores: Sequence[float]) -> bool:
     """Return whether a score is the mean of the scores on single instances, but for rounding."""
-    return bool(scores) and math.isclose(score, _mean(scores), rel_tol=1e-9)
+    return bool(scores) and math.isclose(score, mean(scores), rel_tol=1e-9)
 
 
 def mean_error(score: float, scores: Sequence[float], template: Member, objective: Objective) -> float | None:
@@ -103,17 +103,19 @@ def mean_error(score: float, scores: Sequence[float], template: Member, objectiv
     return None if error is None else error * (abs(template.score) or 1.0)
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of values, at least one; `fsum` is exact, so that their order changes no bit of it."""
     return math.fsum(values) / len(values)
 
 
-def _variance(values: Sequence[float]) -> float | None:
+def variance(values: Sequence[float]) -> float | None:
+    """Return the sample variance of values; None for fewer than two, which say nothing of it."""
     if len(values) < 2:
         return None
-    mean = _mean(values)
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    middle = mean(values)
+    return math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1)
 
 
 def _standard_error(values: Sequence[float]) -> float | None:
-    variance = _variance(values)
-    return None if variance is None else math.sqrt(variance / len(values))
+    spread = variance(values)
+    return None if spread is None else math.sqrt(spread / len(values))
