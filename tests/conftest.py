@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 
 import behavesim as bs
@@ -55,6 +56,12 @@ def pytest_sessionstart() -> None:
             with Path(find_spec(name).origin).open() as source:
                 fcntl.flock(source, fcntl.LOCK_EX)
                 import_module(name)
+
+
+@pytest.fixture(scope="session")
+def event_loop_policy() -> uvloop.EventLoopPolicy:
+    """Run the tests in the loop that the command runs in: it changes what it watches in other ways than asyncio's."""
+    return uvloop.EventLoopPolicy()
 
 
 @pytest.hookimpl(trylast=True)
