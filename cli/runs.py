@@ -14,8 +14,9 @@ from behavesim.analysis.candidate_details import CandidateDetails, candidate_det
 from behavesim.analysis.difference import program_difference
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import last_settings, state_of
-from behavesim.application.console import moment_of, play_recording, unpack_recording
+from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
+from behavesim.application.demo import USUAL, play_recording, recordings, unpack_recording
 from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun
@@ -141,29 +142,41 @@ def export(
         typer.echo(f"wrote {count_noun(count, 'program')} to {folder}, and {every_line}")
 
 
-# Text on stderr before the search is played back.
-ABOUT = (
-    "This is a recording: nothing is asked and nothing is evaluated now. A language model wrote these 30 programs for "
-    "the task asp on 2026-11-22, for prompts of an earlier version; they were evaluated later, in this order."
-)
-
 Seconds = Annotated[float, typer.Option(min=0, max=3600, help="Seconds in which the recorded search is played back.")]
 
 
-def demo(seconds: Seconds = 20, runs_dir: RunsDir = RUNS) -> None:
+def demo(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The recorded search; `list` names all.")] = USUAL,
+    seconds: Seconds = 20,
+    runs_dir: RunsDir = RUNS,
+) -> None:
     """Play back a recorded search by a language model in the live view, and write its page; no key is needed.
 
-    Afterwards runs/demo is a run like any other: report, show, diff, export and verify work on it. To verify it takes
-    5 minutes of CPU time, as all programs run again.
+    Afterwards runs/demo, or runs/demo-NAME, is a run like any other: report, show, diff, export and verify work on it.
+    To verify it takes some minutes of CPU time, as all programs run again.
     """
-    folder = unpack_recording(runs_dir)
-    tell(ABOUT)
+    known = recordings()
+    if name == "list":
+        for each in known.values():
+            typer.echo(f"{each.name:15} {each.about}")
+        return
+    if name not in known:
+        raise UsageError(f"there is no recording {name!r}; there are {', '.join(known)}")
+    recording = known[name]
+    folder = unpack_recording(recording, runs_dir)
+    tell(
+        "This is a recording: nothing is asked and nothing is evaluated now. A language model wrote these "
+        f"{recording.programs} programs on {recording.written}, for prompts of that day; they were evaluated later, in "
+        f"this order. {recording.found}"
+    )
     run = asyncio.run(play_recording(folder, seconds))
     (report,) = asyncio.run(reports_of([run], tell, ()))
     show_sections(screens.run_first_screen(report, {}))
     page = folder.path / "page.html"
     write_page(run, report, page)
     say(f"      behavesim diff {folder.argument} template best    what the model changed")
+    others = ", ".join(other for other in known if other != name)
+    say(f"      behavesim demo NAME    another recorded search: {others}")
     say(f"the page, for a browser: {page.resolve()}")
 
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import gc
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -58,10 +59,9 @@ def pytest_sessionstart() -> None:
                 import_module(name)
 
 
-@pytest.fixture(scope="session")
-def event_loop_policy() -> uvloop.EventLoopPolicy:
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Run the tests in the loop that the command runs in: it changes what it watches in other ways than asyncio's."""
-    return uvloop.EventLoopPolicy()
+    return {"uvloop": uvloop.new_event_loop}
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,11 +1,12 @@
-"""Make the recording of `behavesim demo` anew, from its own replies and today's code: `python -m tests.recording`.
+"""Make a recording of `behavesim demo` anew, from its own replies and today's code: `python -m tests.recording [NAME]`.
 
-The replies stay what the model wrote. The prompts are today's; the programs are evaluated again, 5 minutes of CPU time.
+The replies stay what the model wrote. The prompts are today's; the programs are evaluated again, minutes of CPU time.
+A new one comes from a finished run: `python -m tests.recording NAME RUN-FOLDER`, once the index has its words.
 """
 
 from __future__ import annotations
 
-import re
+import json
 import subprocess
 import sys
 import tarfile
@@ -13,8 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from behavesim.application import console
-from behavesim.application.console import NAME, RECORDED, unpack_recording
+from behavesim.application.demo import DEMOS, Recording, recordings, unpack_recording
 from behavesim.state.events import Responded
 from behavesim.store.database import read_first_time
 from behavesim.store.folder import RunFolder
@@ -32,11 +32,11 @@ def replies(folder: RunFolder) -> dict[int, str]:
     return {event.candidate: event.reply.text for event in events if isinstance(event, Responded)}
 
 
-def made(place: Path, recorded: RunFolder) -> RunFolder:
+def made(place: Path, recording: Recording, recorded: RunFolder) -> RunFolder:
     """Make the run again in `place`, with its own settings and replies, and return its folder."""
     known, settings = replies(recorded), recorded.settings.resolve()
-    command = [sys.executable, "-m", "behavesim", "run", "asp", "--config", str(settings), "--name", NAME]
-    with subprocess.Popen(command, cwd=place) as running:
+    command = [sys.executable, "-m", "behavesim", "run", recording.name, "--name", recording.run]
+    with subprocess.Popen([*command, "--config", str(settings)], cwd=place) as running:
         while running.poll() is None:
             for prompt in place.glob("prompts/*.prompt.md"):
                 reply = prompt.with_name(prompt.name.replace(".prompt.", ".reply."))
@@ -44,7 +44,7 @@ def made(place: Path, recorded: RunFolder) -> RunFolder:
                     reply.write_text(known[int(prompt.name.partition("-")[0])], encoding="utf-8")
             time.sleep(LOOK_S)
     assert running.returncode == 0
-    return RunFolder(place / "runs" / NAME)
+    return RunFolder(place / "runs" / recording.run)
 
 
 def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -54,17 +54,22 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def pack(folder: RunFolder) -> None:
-    """Pack a run's files as the recording, and name the time of its first event in the code."""
-    with tarfile.open(RECORDED, "w:xz") as archive:
+def pack(recording: Recording, folder: RunFolder) -> None:
+    """Pack a run's files as the recording, and name the time of its first event in the index."""
+    with tarfile.open(recording.archive, "w:xz") as archive:
         for name in KEPT:
             archive.add(folder.path / name, name, filter=_of_nobody)
-    code = Path(console.__file__)
-    text, began = code.read_text(encoding="utf-8"), read_first_time(folder.journal)
-    code.write_text(re.sub(r"^BEGAN = .*$", f"BEGAN = {began!r}", text, flags=re.MULTILINE), encoding="utf-8")
+    path = DEMOS / "index.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index[recording.name]["began"] = read_first_time(folder.journal)
+    path.write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as named:
-        place = Path(named)
-        pack(made(place, unpack_recording(place / "before")))
+    named, source = (*sys.argv[1:], "", "")[:2]
+    for each in recordings().values():
+        if named in ("", each.name):
+            with tempfile.TemporaryDirectory() as folder:
+                place = Path(folder)
+                before = RunFolder(Path(source)) if source else unpack_recording(each, place / "before")
+                pack(each, made(place, each, before))

@@ -186,7 +186,7 @@ class ZygoteConnection:
             await came.wait()
         finally:
             loop.remove_reader(child_socket)
-        # uvloop makes what it watches non-blocking, also for the child that gets it: it would find its questions missing
+        # uvloop makes what it watches non-blocking, also for the child that gets it, which would not wait for questions
         child_socket.setblocking(True)
         return await self.fork_answerer(child_socket, block) if child_socket.recv(1, socket.MSG_PEEK) else None
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from behavesim.analysis.run import Run
-from behavesim.application.console import BEGAN, RECORDED, play_recording, unpack_recording
+from behavesim.application.demo import DEMOS, USUAL, Recording, play_recording, recordings, unpack_recording
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.engine.admission import refuse_changes, run_provenance
 from behavesim.state.events import DECISIONS
@@ -34,14 +36,25 @@ def test_a_run_of_ones_own_called_demo_is_left_alone(behavesim: Command) -> None
     assert not Path("runs/demo/page.html").exists()
 
 
-async def test_what_is_played_back_ends_as_the_recorded_run_did(tmp_path: Path) -> None:
-    run = await play_recording(unpack_recording(tmp_path), 0.01)
-    assert (run.events_at[0], run.state.registered) == (BEGAN, 30)
+def test_a_recording_that_there_is_not_is_refused_with_the_names_of_all(behavesim: Command) -> None:
+    refused = behavesim("demo", "nothing")
+    assert (refused.code, USUAL in refused.err) == (2, True)
+    assert behavesim("demo", "list").out.count("\n") == len(recordings())
 
 
-def test_the_recording_agrees_with_the_task_and_decides_as_today(tmp_path: Path) -> None:
+of_each = pytest.mark.parametrize("recording", recordings().values(), ids=lambda recording: recording.name)
+
+
+@of_each
+async def test_what_is_played_back_ends_as_the_recorded_run_did(recording: Recording, tmp_path: Path) -> None:
+    run = await play_recording(unpack_recording(recording, tmp_path), 0.01)
+    assert (run.events_at[0], run.state.registered) == (recording.began, recording.programs)
+
+
+@of_each
+def test_a_recording_agrees_with_the_task_and_decides_as_today(recording: Recording, tmp_path: Path) -> None:
     """Otherwise `verify demo` names differences that only its age causes: `python -m tests.recording` makes it anew."""
-    folder = unpack_recording(tmp_path)
+    folder = unpack_recording(recording, tmp_path)
     run = Run.load(folder.path)
     assert changed_parts(run.started.provenance, run_provenance(run.settings, run.task()), run.task()) == []
     refuse_changes(folder, settings_from_journal(folder.read_settings()), run.task())
@@ -52,5 +65,6 @@ def test_the_recording_agrees_with_the_task_and_decides_as_today(tmp_path: Path)
         audit.take(event)
 
 
-def test_the_recording_is_small() -> None:
-    assert RECORDED.stat().st_size < 1e6
+def test_the_recordings_are_small_and_each_has_its_words() -> None:
+    assert {path.name for path in DEMOS.glob("*.xz")} == {each.archive.name for each in recordings().values()}
+    assert all(each.archive.stat().st_size < 1e6 and each.about and each.found for each in recordings().values())
