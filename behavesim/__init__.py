@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from behavesim.base.version import __version__ as __version__
+# Written here, as reading it from the installed metadata would be slower.
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from behavesim.analysis.metrics import Metric

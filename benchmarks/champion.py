@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.state.champion import FreshRace, interval, usual_purse
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored
+from behavesim.state.race import FreshRace, interval, usual_purse
 from behavesim.task import Objective
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]

@@ -12,8 +12,8 @@ from typing import Annotated, Any, cast, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from behavesim import __version__
 from behavesim.base.errors import BehavesimError, UsageError, nearest
-from behavesim.base.version import __version__
 
 from .commands import COMMANDS, EXAMPLES, PLAIN, START, Command
 from .output import lenient_streams, tell

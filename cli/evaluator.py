@@ -17,7 +17,7 @@ import typer
 
 from behavesim.application.evaluator_task import KINDS, Made, Wanted, task_file
 from behavesim.base.errors import UsageError
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import read_text_file
 from behavesim.evaluators.detection import Called, annotation_of, call_evaluator, convention_of, is_class
 from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.programs.edits import Frame

@@ -22,7 +22,7 @@ from numpy.random import Generator
 from behavesim.code_similarity.metric import trace_execution
 from behavesim.trajectory import Trajectory
 
-from . import graph_pairs, packing_pairs, sorting_pairs
+from . import graph_pairs, sorting_pairs
 
 # The six problems of the dataset: how an instance is drawn, and what a state of a solution is.
 #
@@ -283,12 +283,12 @@ _TYPES: Mapping[int, Sequence[_Row]] = {
     ],
     2: [
         ("nearest and farthest city", ROUTE, graph_pairs.nearest_city, graph_pairs.farthest_city),
-        ("bin packing, slivers of 8 and 16", PACKING, packing_pairs.slivers_of_8, packing_pairs.slivers_of_16),
+        ("bin packing, slivers of 8 and 16", PACKING, graph_pairs.slivers_of_8, graph_pairs.slivers_of_16),
         (
             "bin packing, classes from 50/30 and 40/20",
             PACKING,
-            packing_pairs.classes_from_50,
-            packing_pairs.classes_from_40,
+            graph_pairs.classes_from_50,
+            graph_pairs.classes_from_40,
         ),
     ],
     3: [
@@ -306,8 +306,8 @@ _TYPES: Mapping[int, Sequence[_Row]] = {
             sorting_pairs.insertion_iterative,
         ),
         ("merge sort, recursion and stack", SORTING, sorting_pairs.merge_recursive, sorting_pairs.merge_stack),
-        ("first fit, loop and search", PACKING, packing_pairs.first_fit_loop, packing_pairs.first_fit_search),
-        ("best fit, loop and minimum", PACKING, packing_pairs.best_fit_loop, packing_pairs.best_fit_minimum),
+        ("first fit, loop and search", PACKING, graph_pairs.first_fit_loop, graph_pairs.first_fit_search),
+        ("best fit, loop and minimum", PACKING, graph_pairs.best_fit_loop, graph_pairs.best_fit_minimum),
     ],
     4: [
         # without bubble and insertion sort, the first of the fifteen pairs: see above

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import ScoreSource, read_text_file
 from behavesim.code_similarity.metric import of_source, source_matrix
 from behavesim.programs.extract import form_of
 from behavesim.programs.functions import with_entry_point

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.behaviours import in_the_plane
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Column, Table
-from behavesim.base.score_source import mark
-from behavesim.base.text import count_noun, one_line
+from behavesim.base.text import count_noun, mark, one_line
 from behavesim.reports.figures import COLOURS, draw_tree, new_figure, write_figure
 
 from .known import FoundProgram, KnownStudy, Pair

@@ -13,8 +13,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, ERROR, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
-from behavesim.state.champion import told_apart
-from behavesim.state.race import is_mean
+from behavesim.state.race import is_mean, told_apart
 
 # What two column headings of `top_table` mean, as part of its caption.
 MEANINGS = "programs: how many have this behaviour; operator: the kind of request, template: it showed no other program"

@@ -9,7 +9,7 @@ from typing import Any
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, SCORE_AND_GAP, Column, Scored, Table, cells_of
-from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import ScoreSource
 from behavesim.store.reading import read_prompt, read_reply
 
 # Largest number of programs listed as nearest in behaviour: as many as a person compares at a glance.

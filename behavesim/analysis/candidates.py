@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from behavesim.base.errors import UsageError
-from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import ScoreSource
 from behavesim.base.tokens import Usage
 from behavesim.state.events import (
     TEMPLATE,

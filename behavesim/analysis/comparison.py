@@ -32,7 +32,7 @@ from behavesim.analysis.statistics import (
     sample,
     summarise_pairs,
 )
-from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import ScoreSource
 from behavesim.proposers.proposer import models_asked
 
 # Tests of differences: between groups of runs, and of recommended programs against the search's best.

@@ -15,8 +15,7 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table, cells_of
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text import parse
+from behavesim.base.text import ScoreSource, parse
 from behavesim.code_similarity.metric import missing, of_source, source_matrix
 from behavesim.prompts.behaviour_diff import first_difference, step_in_words
 from behavesim.similarity import BehaveSim

@@ -15,8 +15,7 @@ from behavesim.analysis.convergence import MeanCheckpoint, mean_convergence
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import SIGNIFICANCE, mean_of_known
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text import short_name
+from behavesim.base.text import ScoreSource, short_name
 from behavesim.proposers.proposer import models_asked
 
 # Names of settings that a group's label does not list as "name=value", even if groups differ in them.

@@ -25,8 +25,7 @@ from behavesim.analysis.table import Scored
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError, UnknownCandidate, UsageError
 from behavesim.base.plugins import as_part_errors
-from behavesim.base.score_source import ScoreSource, mark
-from behavesim.state.champion import Certificate
+from behavesim.base.text import ScoreSource, mark
 from behavesim.state.events import (
     TEMPLATE,
     Added,
@@ -40,7 +39,7 @@ from behavesim.state.events import (
     RunForked,
     RunStarted,
 )
-from behavesim.state.race import mean_error
+from behavesim.state.race import Certificate, mean_error
 from behavesim.state.settings import objective_of_run, settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.database import count_registered

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
+from behavesim import __version__
 from behavesim.analysis.table import TOP, Scored
 from behavesim.base.errors import JournalError
-from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import ScoreSource
 from behavesim.base.tokens import Price, Spending, Tokens
-from behavesim.base.version import __version__
 from behavesim.state.advice import Advice
 from behavesim.store.database import read_last_event
 from behavesim.store.folder import SUMMARY, RunFolder
@@ -25,7 +25,7 @@ from behavesim.store.folder import SUMMARY, RunFolder
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
     from behavesim.base.config import Settings
-    from behavesim.state.champion import Certificate
+    from behavesim.state.race import Certificate
 
 # State of a run. "running": a process holds the run. "finished": its budget is spent. "stopped": a cap, a person or a
 # kill ended it. "failed": an error ended it.
@@ -62,7 +62,7 @@ class RecommendedProgram(Scored):
         """What the race says of the program; None without one."""
         if self.fresh is None or self.gain is None or self.told_apart_from is None or self.others is None:
             return None
-        from behavesim.state.champion import Certificate  # imported late, as above
+        from behavesim.state.race import Certificate  # imported late, as above
 
         return Certificate(self.candidate, self.gain, self.interval, self.fresh, self.told_apart_from, self.others)
 
@@ -193,8 +193,7 @@ def summary(run: Run) -> Summary:
 
 def _noise(run: Run) -> Noise | None:
     """Return how large a difference is chance, from the ten best programs and the template."""
-    from behavesim.state.champion import chance, spread_of_pairs
-    from behavesim.state.race import is_mean
+    from behavesim.state.race import chance, is_mean, spread_of_pairs
 
     programs = [*run.ranked()[:TOP], *filter(None, [run.template])]
     if any(each.score is None or not is_mean(each.score, each.scores) for each in programs if not each.raced):

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
-from behavesim.base.text import count_noun, short_name
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import count_noun, read_text_file, short_name
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import FunctionForm, Program, Request

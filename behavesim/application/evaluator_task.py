@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.errors import UsageError
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import read_text_file
 from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration, root_of
 from behavesim.evaluators.evaluation import Description, describe_evaluator
 from behavesim.evaluators.scores import averaged

@@ -12,9 +12,9 @@ from datetime import date
 from functools import partial
 from urllib.parse import urlsplit
 
+from behavesim import __version__
 from behavesim.base.errors import BehavesimError, SandboxError, nearest
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.version import __version__
 from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import sandbox
 from behavesim.proposers.openai_settings import base_url, has_endpoint

@@ -19,9 +19,9 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import judging
 from behavesim.reports.words import percent, program_name
-from behavesim.state.champion import FreshRace, describe, most_instances, usual_purse
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored, Recommended
 from behavesim.state.protocols import Judge, unnoticed
+from behavesim.state.race import FreshRace, describe, most_instances, usual_purse
 from behavesim.state.settings import settings_from_journal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.run_files import write_best

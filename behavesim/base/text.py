@@ -1,16 +1,18 @@
-"""Text from outside made safe to store and to show; numbers and times as text; Python source parsed, comments made."""
+"""Text from outside: read, made safe to store and to show; numbers and times as text; source parsed, comments made."""
 
 from __future__ import annotations
 
 import ast
 import json
 import math
+import os
 import re
+import stat
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -187,3 +189,50 @@ def with_header(source: str, headline: str, suffix: str = ".py") -> str:
     # line that begins with "#!" has to stay first.
     first, _, rest = body.partition("\n")
     return f"{first}\n{line}\n{rest}\n" if first.startswith("#!") else f"{line}\n\n{body}\n"
+
+
+# Reading text files that a person names, safely: a pipe, a device or a huge file must not block the process.
+
+
+# Largest file that is read, in bytes (1 MiB): programs, prompts and settings have a few thousand.
+MOST_BYTES = 1 << 20
+
+
+def read_text_file(path: Path, noun: str) -> str:
+    """Return the text of a regular file in UTF-8, with "\\n" for every line end.
+
+    Raises UsageError, which calls the file `noun`, if it is no such file, cannot be read or is too long.
+    """
+    from behavesim.base.errors import UsageError  # imported late: errors are made of texts
+
+    try:
+        data = _read(path)
+        text = data.decode()
+    except OSError as error:
+        raise UsageError(f"cannot read the {noun} {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read the {noun} {path}: byte {error.start} is no text in UTF-8") from None
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"cannot read the {noun} {path}: it has more than {MOST_BYTES >> 20} MB; name a smaller file")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _read(path: Path) -> bytes:
+    # O_NONBLOCK: opening a pipe would wait for a writer, perhaps for ever
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is no regular file; copy what it holds into one")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES + 1)  # not by its size: a file may grow, and those of /proc say 0
+    finally:
+        os.close(descriptor)
+
+
+# Who computes a program's score: code that the program cannot reach, or code that runs beside it in one sandbox.
+ScoreSource = Literal["trusted", "self-reported"]
+
+
+def mark(source: ScoreSource) -> str:
+    """Return what stands behind a score in a line of text: ", self-reported", or "" for a trusted one."""
+    return "" if source == "trusted" else f", {source}"

@@ -16,7 +16,7 @@ from behavesim.base.config import OWN, Settings, describe_settings
 from behavesim.base.errors import PROVOKED, BehavesimError, Finding
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.plugins import docstring, file_of, line_in
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import read_text_file
 from behavesim.base.tokens import Tokens, Usage
 from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import assemble_search, race_template

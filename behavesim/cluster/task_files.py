@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from behavesim import __version__
 from behavesim.base.errors import BehavesimError, TaskError, UsageError
 from behavesim.base.plugins import file_hash
-from behavesim.base.version import __version__
 from behavesim.sandbox.namespaces import is_key
 from behavesim.state.settings import instances_hash
 from behavesim.task import Split, Task, task_from

@@ -10,8 +10,15 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from behavesim.base.budget import BUDGET_DEFAULTS, FULL_BUDGET, suited_to_budget
-from behavesim.base.config import Owner, Settings, differences, read_toml
+from behavesim.base.config import (
+    BUDGET_DEFAULTS,
+    FULL_BUDGET,
+    Owner,
+    Settings,
+    differences,
+    read_toml,
+    suited_to_budget,
+)
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.plugins import absolute
 from behavesim.methods.method import Method, method_of, method_type

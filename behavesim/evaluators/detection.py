@@ -15,8 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.base.text import parse, validation_message
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import parse, read_text_file, validation_message
 from behavesim.programs.functions import functions_in
 from behavesim.task.evaluated import Convention, EvaluatorFile
 

@@ -16,8 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from behavesim.base.budget import suited_to_budget
-from behavesim.base.config import Configurable, Options, Settings
+from behavesim.base.config import Configurable, Options, Settings, suited_to_budget
 from behavesim.base.plugins import file_of, is_own
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
@@ -49,7 +48,7 @@ class MethodSettings(Options):
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """Return, by name, the defaults that depend on the task or the budget (candidates); a person's values win.
 
-        Here these are the method's settings that `BUDGET_DEFAULTS` names (base/budget.py), such as `n_init`.
+        Here these are the method's settings that `BUDGET_DEFAULTS` names (base/config.py), such as `n_init`.
         """
         return suited_to_budget(cls.model_fields, budget, cls.of_any_budget)
 

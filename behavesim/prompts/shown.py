@@ -10,10 +10,9 @@ from typing import Literal
 from behavesim.base.text import count_noun, shorten
 from behavesim.programs.answer import add_fence, fenced_blocks
 from behavesim.prompts.feedback import failure_in_words, feedback_in_words, metrics_in_words, prose
-from behavesim.state.champion import told_apart
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
-from behavesim.state.race import is_mean
+from behavesim.state.race import is_mean, told_apart
 from behavesim.state.state import RunState
 from behavesim.state.views import Attempt, BehaviourGroup
 from behavesim.task import InWords, Objective

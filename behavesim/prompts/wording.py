@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from behavesim.base.errors import UsageError, nearest
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import read_text_file
 from behavesim.programs.functions import LONG_DOCSTRING, functions_in, long_docstrings, signature
 from behavesim.state.members import Member
 from behavesim.task import Task, instances_of

@@ -31,7 +31,7 @@ from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import FRACTION, TOP
 from behavesim.base.errors import UsageError
-from behavesim.base.score_source import ScoreSource
+from behavesim.base.text import ScoreSource
 from behavesim.reports.comparison_tables import family_names
 from behavesim.similarity.clustering import tree
 from behavesim.state.events import TEMPLATE

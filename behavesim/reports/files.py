@@ -16,8 +16,7 @@ from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import Table
 from behavesim.base.errors import UsageError
-from behavesim.base.score_source import mark
-from behavesim.base.text import one_line, printable, with_header
+from behavesim.base.text import mark, one_line, printable, with_header
 from behavesim.reports.words import percent, program_name
 from behavesim.task.evaluated import separate_files
 

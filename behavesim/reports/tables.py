@@ -221,7 +221,7 @@ def _recommended_text(summary: Summary) -> str | None:
     together = "on search and validation instances together"
     gained = "" if program.gain is None else f"; gain on the template {percent(program.gain)} {together}"
     if (certificate := program.certificate) is not None:
-        from behavesim.state.champion import describe  # imported late: it loads numpy, which a list of runs needs not
+        from behavesim.state.race import describe  # imported late: it loads numpy, which a list of runs needs not
 
         gained = f"; {describe(certificate)}"
     # a run that went on and was interrupted before it chose again

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from behavesim.analysis.summary import KILLED, Noise, Summary
 from behavesim.analysis.table import FRACTION, SCORE
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text import count_noun
+from behavesim.base.text import ScoreSource, count_noun
 from behavesim.engine.caps import BY_NAME
 
 # Words for each reason for rejection that can follow a number, such as "3 timed out".
@@ -110,7 +109,7 @@ def certificate_text(summary: Summary) -> str | None:
     certificate = None if summary.recommended is None else summary.recommended.certificate
     if certificate is None:
         return None
-    from behavesim.state.champion import describe  # imported late, as above
+    from behavesim.state.race import describe  # imported late, as above
 
     return f"{program_name(certificate.candidate)}, recommended: {describe(certificate)}"
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import SkipValidation
 
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text import one_line
+from behavesim.base.text import ScoreSource, one_line
 from behavesim.base.tokens import Usage
 from behavesim.task import Metrics
 from behavesim.task.evaluated import TRAJECTORY

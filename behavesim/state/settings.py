@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from behavesim import __version__
 from behavesim.base.config import OWN, RUN, Configurable, Options, Owner, Settings
 from behavesim.base.errors import JournalError, TaskError, UsageError, nearest
 from behavesim.base.plugins import Kind, file_hash, is_own
 from behavesim.base.text import one_line, validation_message
-from behavesim.base.version import __version__
 from behavesim.task import (
     Direction,
     Objective,

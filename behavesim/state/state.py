@@ -10,7 +10,6 @@ from typing import Any, assert_never
 
 from behavesim.base.errors import JournalError
 from behavesim.state.advice import Advice, advice
-from behavesim.state.champion import FreshRace
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
@@ -47,6 +46,7 @@ from behavesim.state.events import (
     note_number,
 )
 from behavesim.state.members import Group, Member, Note, OpenCandidate, best_parent_utility, first_parent_source
+from behavesim.state.race import FreshRace
 from behavesim.state.views import ModelRecord, PromptHistory, Tally, add_to_record
 from behavesim.task import Objective
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from behavesim.base.score_source import mark
+from behavesim.base.text import mark
 from behavesim.base.tokens import NO_TOKENS
-from behavesim.state.champion import describe
 from behavesim.state.events import (
     Evaluated,
     Event,
@@ -19,6 +18,7 @@ from behavesim.state.events import (
     RunStopped,
 )
 from behavesim.state.members import Member
+from behavesim.state.race import describe
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 

@@ -13,9 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from behavesim.base.errors import TaskError, UsageError, nearest
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text import parse, validation_message
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import ScoreSource, parse, read_text_file, validation_message
 from behavesim.task.score import PRIVATE, Metrics
 from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun

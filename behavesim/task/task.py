@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import TaskError
-from behavesim.base.score_source import ScoreSource
-from behavesim.base.text import one_line, parse
+from behavesim.base.text import ScoreSource, one_line, parse
 from behavesim.task.score import Score
 from behavesim.trajectory import AlgorithmRun
 

@@ -91,7 +91,7 @@ async def test_it_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
 
 
 OWN = """
-from behavesim.methods.hill_climbing import HillClimbing
+from behavesim.methods.baselines import HillClimbing
 
 class Own(HillClimbing):
     pass

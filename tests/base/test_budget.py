@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.base.budget import BUDGET_DEFAULTS, FULL_BUDGET, suited_to_budget
+from behavesim.base.config import BUDGET_DEFAULTS, FULL_BUDGET, suited_to_budget
 from behavesim.engine.admission import changed_settings, chosen_by_budget, settings_from_person
 from behavesim.methods.eoh import EoHSettings
 from behavesim.methods.eoh_s import EoHSSettings

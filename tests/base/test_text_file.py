@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.base.config import read_toml
 from behavesim.base.errors import UsageError
-from behavesim.base.text_file import MOST_BYTES, read_text_file
+from behavesim.base.text import MOST_BYTES, read_text_file
 from behavesim.prompts.wording import Wording
 from tests.cli.command import Command
 

@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.base.errors import Finding, UsageError
 from behavesim.checks.method import Watched, examine_method
-from behavesim.methods.best_of_n import BestOfN
+from behavesim.methods.baselines import BestOfN
 from behavesim.methods.niche import Niche, NicheSettings
 from tests.methods.states import BRIEF
 

@@ -69,7 +69,7 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
     modules = loaded(tmp_path, "--help")
     ours = {name for name in modules if name.startswith("behavesim")}
     assert ours == {
-        *("behavesim", "behavesim.base", "behavesim.base.errors", "behavesim.base.text", "behavesim.base.version"),
+        *("behavesim", "behavesim.base", "behavesim.base.errors", "behavesim.base.text"),
         *("behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands", "behavesim_cli.output"),
         "behavesim_cli.output",
     }

@@ -103,7 +103,7 @@ import datetime, math
 from typing import Any
 from pydantic import ConfigDict
 import behavesim as bs
-from behavesim.methods.best_of_n import BestOfN
+from behavesim.methods.baselines import BestOfN
 
 class Settings(bs.MethodSettings):
     {setting}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.methods.best_of_n import ARCHIVE, BestOfN
+from behavesim.methods.baselines import ARCHIVE, BestOfN
 from behavesim.methods.method import MethodSettings
 from behavesim.state.events import TEMPLATE, Added, NotAdded
 from tests.engine.toys import Toy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.methods.hill_climbing import CURRENT, HillClimbing
+from behavesim.methods.baselines import CURRENT, HillClimbing
 from behavesim.methods.method import MethodSettings
 from behavesim.state.events import TEMPLATE, Added, NotAdded
 from tests.engine.toys import Toy

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import behavesim
-from behavesim.methods.hill_climbing import HillClimbing
+from behavesim.methods.baselines import HillClimbing
 from behavesim.methods.method import MethodSettings, method_of
 from behavesim.state.events import Asked, Prompt, Reply
 from behavesim.state.members import Member

@@ -14,8 +14,7 @@ from behavesim_cli.app import app
 from behavesim_cli.commands import COMMANDS
 
 import behavesim as bs
-from behavesim.base.budget import BUDGET_DEFAULTS
-from behavesim.base.config import describe_settings
+from behavesim.base.config import BUDGET_DEFAULTS, describe_settings
 from behavesim.state.settings import owners
 from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
 from tests.prompts.page import page as prompts

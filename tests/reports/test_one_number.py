@@ -21,7 +21,7 @@ from behavesim.reports import screens
 from behavesim.reports.files import json_document
 from behavesim.reports.page.document import document
 from behavesim.reports.tables import runs_table
-from behavesim.state.champion import describe
+from behavesim.state.race import describe
 from tests.reports.drawing import seen_sections
 from tests.reports.test_panels import row, shown
 

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from behavesim.base.errors import JournalError
-from behavesim.state.champion import (
+from behavesim.state.events import TEMPLATE, Event, FreshBegun, FreshScored, Recommended, RunForked
+from behavesim.state.race import (
     Certificate,
     FreshRace,
     chance,
@@ -19,7 +20,6 @@ from behavesim.state.champion import (
     spread_of_pairs,
     told_apart,
 )
-from behavesim.state.events import TEMPLATE, Event, FreshBegun, FreshScored, Recommended, RunForked
 from behavesim.state.state import RunState
 from behavesim.task import Objective
 

@@ -1,16 +1,42 @@
-"""(1+1) evolutionary program search: keep one program, and replace it by a child that is no worse.
-
-The hill climber of Zhang et al., "Understanding the Importance of Evolutionary Search in Automated Heuristic Design
-with Large Language Models" (PPSN 2024). A method with a population should beat this baseline.
-"""
+"""The two baselines, best of n and hill climbing: what another method finds beyond them is the merit of its search."""
 
 from __future__ import annotations
 
-from behavesim.methods.method import Method, MethodSettings, question
+from dataclasses import replace
+
+from behavesim.methods.method import Method, MethodSettings, add_if_feasible, question
+from behavesim.prompts.feedback import without_placeholders
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
+
+# Best of n: every candidate is asked for with the template alone.
+
+
+# The name of the group that holds every feasible program.
+ARCHIVE = "archive"
+
+
+class BestOfN(Method[MethodSettings]):
+    """Asks for independent programs: the prompt never shows what was found before."""
+
+    def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked:
+        """Return the question for a candidate: its prompt shows the template alone."""
+        asked = self.first_question(state, candidate)
+        # without the placeholders, which the run would fill in: what it knows would make programs depend on one another
+        return replace(asked, prompt=replace(asked.prompt, text=without_placeholders(asked.prompt.text)))
+
+    def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
+        """Return that a feasible candidate joins the archive."""
+        return add_if_feasible(candidate, ARCHIVE)
+
+
+# Hill climbing, or (1+1) evolutionary program search: keep one program, and replace it by a child that is no worse.
+#
+# The hill climber of Zhang et al., "Understanding the Importance of Evolutionary Search in Automated Heuristic Design
+# with Large Language Models" (PPSN 2024).
+
 
 # The name of the group with the one program that is changed.
 CURRENT = "current"
