@@ -132,12 +132,12 @@ _MOVES: Sequence[tuple[Move, float, str]] = (
     (moves.operator, 0.07, "change an operator"),
     (moves.removal, 0.06, "leave something out"),
 )
-# Probability of each move for operators that are not in MOVES.
+# Probability of each move for operators that are not in MUTATION_MOVES.
 IMPROVE: Mapping[Move, float] = {move: probability for move, probability, _ in _MOVES}
 # The words by which a reply describes each move.
 SENTENCES: Mapping[Move, str] = {move: sentence for move, _, sentence in _MOVES}
 # Probability of each move for the prompts of these operators; IMPROVE has those for all other operators.
-MOVES: Mapping[str, Mapping[Move, float]] = {
+MUTATION_MOVES: Mapping[str, Mapping[Move, float]] = {
     "crossover": {moves.crossover: 1.0},
     "e2": {moves.crossover: 0.6, moves.growth: 0.4},
     "m1": {moves.growth: 0.4, moves.expression: 0.3, moves.operator: 0.3},
@@ -197,7 +197,7 @@ class Mutator:
         program, done = base, list[str]()
         count = 1 + int(random.choice(len(COUNTS), p=COUNTS)) + (operator in FROM_NOTHING)
         for _ in range(count):
-            program, said = self._change(program, others, MOVES.get(operator, IMPROVE), programs, random)
+            program, said = self._change(program, others, MUTATION_MOVES.get(operator, IMPROVE), programs, random)
             done += [said] if said and said not in done else []
         thought = f"{' and '.join(done).capitalize()}." if done else "Nothing could be changed."
         edit = edit_between(base, program) if self._writes_edits else None

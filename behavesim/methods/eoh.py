@@ -47,8 +47,8 @@ class EoHSettings(MethodSettings):
     """Size of the population: the greatest number of programs that are kept."""
     # A new operator needs a text of its name in prompts/full and in prompts/paper: without one, its first question
     # raises KeyError. If it shows several parents, it also belongs in OF_SEVERAL. Offline proposers change programs for
-    # it as for any operator that their MOVES (offline/mutator.py, offline/breeding.py) do not name: add moves of its
-    # own there.
+    # it as for any operator that BREEDING_MOVES (offline/proposer.py) and MUTATION_MOVES (offline/mutator.py) do not
+    # name: add moves of its own there.
     operators: tuple[Literal["e1", "e2", "m1", "m2", "m3"], ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
     """The operators, which take turns in this order. e1 and e2 show several parents, m1, m2 and m3 one."""
     examples_per_prompt: int = Field(2, ge=1)

@@ -238,7 +238,7 @@ class BlockEncoder:
 
     def append(self, run: Trajectory, length: int) -> None:
         """Add the first `length` states of a trajectory."""
-        from behavesim.similarity.kernels.compiler import empty
+        from behavesim.similarity.kernels import empty
 
         numbers, lanes = self._encode(run, length), self._rows.shape[1]
         if self.count % lanes == 0:

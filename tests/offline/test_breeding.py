@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from behavesim_offline import Grammar, breeding
-from behavesim_offline.breeding import Couple
+from behavesim_offline import Grammar, proposer
 from behavesim_offline.grammar import Term, fresh, grown
+from behavesim_offline.proposer import Couple
 from behavesim_offline.source import Reader, Writer
 from behavesim_tasks.asp import AdmissibleSet
 from behavesim_tasks.bin_packing import OnlineBinPacking
@@ -16,15 +16,15 @@ from behavesim_tasks.tsp import TravellingSalesman
 TASKS = [TravellingSalesman(), AdmissibleSet(), CirclePacking(), OnlineBinPacking()]
 GRAMMARS = {type(task): Grammar.parse(task.grammar) for task in TASKS}
 MOVES = [
-    breeding.switch,
-    breeding.blend,
-    breeding.addition,
-    breeding.constants,
-    breeding.replacement,
-    breeding.crossover,
-    breeding.operation,
-    breeding.removal,
-    breeding.restatement,
+    proposer.switch,
+    proposer.blend,
+    proposer.addition,
+    proposer.constants,
+    proposer.replacement,
+    proposer.crossover,
+    proposer.operation,
+    proposer.removal,
+    proposer.restatement,
 ]
 
 
@@ -56,7 +56,7 @@ def test_a_child_is_well_typed_and_can_be_written_and_read(task, move):
         assert well_typed(child, couple.grammar)
         source = Writer(couple.grammar, task.template, task.entry_point).write(child)
         assert Reader(couple.grammar, task.entry_point).read(source) is not None
-    unlikely = {breeding.switch: not any_choice(task), breeding.restatement: isinstance(task, CirclePacking)}
+    unlikely = {proposer.switch: not any_choice(task), proposer.restatement: isinstance(task, CirclePacking)}
     assert children > 0 or unlikely.get(move, False)
 
 
@@ -69,7 +69,7 @@ def any_choice(task):
 
 def test_tuning_keeps_every_rule_but_those_of_constants():
     for couple in couples(TASKS[0], 40):
-        child = breeding.constants(couple)
+        child = proposer.constants(couple)
         if child is not None:
             assert [path for path, _ in child.sites()] == [path for path, _ in couple.base.sites()]
             changed = [
@@ -82,7 +82,7 @@ def test_tuning_keeps_every_rule_but_those_of_constants():
 
 def test_removal_makes_programs_smaller():
     for couple in couples(TASKS[1], 40):
-        child = breeding.removal(couple)
+        child = proposer.removal(couple)
         assert child is None or child.size < couple.base.size
 
 

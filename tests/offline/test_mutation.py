@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from behavesim_offline import GeneticProposer, moves
 from behavesim_offline.moves import PythonText, another, kind_of, numbers_in
-from behavesim_offline.mutator import MOVES, Tokens, change_tokens
+from behavesim_offline.mutator import MUTATION_MOVES, Tokens, change_tokens
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -269,4 +269,4 @@ async def test_a_hundred_candidates_improve_a_packing(tmp_path, seed):
 
 
 def test_the_operators_with_moves_of_their_own_are_known():
-    assert set(MOVES) <= set(OPERATORS)
+    assert set(MUTATION_MOVES) <= set(OPERATORS)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numba import njit
 
-from behavesim.similarity.kernels import compiler
+from behavesim.similarity import kernels
 
 LOOPS = """
 from numba import float64
 
-from kernels.compiler import inline, kernel, multiply_add
+from kernels import inline, kernel, multiply_add
 from kernels.parts import more
 
 
@@ -29,7 +29,7 @@ def answer(x):
     return more(twice(x))
 """
 PARTS = """
-from kernels.compiler import inline
+from kernels import inline
 
 
 @inline
@@ -43,8 +43,7 @@ def package(tmp_path: Path) -> Path:
     """A package of kernels of its own, compiled by a copy of ours."""
     folder = tmp_path / "kernels"
     folder.mkdir()
-    shutil.copy(compiler.__file__, folder / "compiler.py")
-    (folder / "__init__.py").touch()
+    shutil.copy(kernels.__file__, folder / "__init__.py")
     (folder / "parts.py").write_text(PARTS)
     (folder / "loops.py").write_text(LOOPS)
     return folder
@@ -75,14 +74,14 @@ def test_a_kernel_is_compiled_again_after_a_change_of_what_it_calls_in_another_f
     assert cached(package) == before != set()
 
     replace(package / "parts.py", "x + 1.0", "x + 2.0")
-    replace(package / "compiler.py", "builder.fma(*arguments)", "builder.fadd(arguments[0], arguments[1])")
+    replace(package / "__init__.py", "builder.fma(*arguments)", "builder.fadd(arguments[0], arguments[1])")
     assert answer(package) == 14.0
 
 
 def test_a_multiplication_and_an_addition_are_rounded_once():
     @njit
     def fused(left, right, addend):
-        return compiler.multiply_add(left, right, addend)
+        return kernels.multiply_add(left, right, addend)
 
     tiny = 2.0**-30
     assert (1 + tiny) * (1 + tiny) - (1 + 2 * tiny) == 0.0
@@ -92,14 +91,14 @@ def test_a_multiplication_and_an_addition_are_rounded_once():
 @pytest.mark.parametrize("dtype", [np.uint16, np.float64])
 def test_room_begins_with_a_line_of_the_cache(dtype: type[np.generic]):
     for _ in range(20):
-        room = compiler.empty(3, 5, dtype)
+        room = kernels.empty(3, 5, dtype)
         assert (room.shape, room.dtype, room.ctypes.data % 64) == ((3, 5), dtype, 0)
 
 
 def test_a_kernel_may_ask_for_the_widest_registers():
     @njit("float64(float64)")
     def wide(x):
-        compiler.use_widest_registers()
+        kernels.use_widest_registers()
         return x + 1.0
 
     assert wide(1.0) == 2.0

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from behavesim_offline.breeding import Breeder
+from behavesim_offline.proposer import Breeder
 from behavesim_tasks import (
     best_known,
     cap_set,

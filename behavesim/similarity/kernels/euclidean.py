@@ -14,7 +14,7 @@ import numpy as np
 from numba import float64, int32, int64, types
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.compiler import (
+from behavesim.similarity.kernels import (
     empty,
     inline,
     kernel,

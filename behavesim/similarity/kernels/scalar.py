@@ -13,7 +13,7 @@ import numpy as np
 from numba import boolean, float64, int64, types
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.compiler import kernel, multiply_add, read, together
+from behavesim.similarity.kernels import kernel, multiply_add, read, together
 
 Matrix = NDArray[Any]
 Tokens = NDArray[np.int64]
