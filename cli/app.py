@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from itertools import groupby
-from typing import Annotated, Any, cast, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, cast, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from behavesim import __version__
 from behavesim.base.errors import BehavesimError, UsageError, nearest
 
-from .commands import COMMANDS, EXAMPLES, PLAIN, START, Command
+from .commands import COMMANDS, EXAMPLES, LISTS, PLAIN, START, Command
 from .output import lenient_streams, tell
 
 # The base of the errors that Typer raises for arguments, to which it gives no public name.
@@ -24,11 +25,61 @@ USAGE_ERROR = cast(
 )
 
 
-class Commands(TyperGroup):
-    """The group of all commands in `COMMANDS`; only the one that is named is imported, so that starting stays fast.
+class LazyGroup(TyperGroup):
+    """A group of commands; only the one that is named is imported, so that starting stays fast.
 
     Typer passes Click's objects to these methods and keeps their types private, hence `object` and `Any`.
     """
+
+    table: ClassVar[Mapping[str, Command]]
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Return the names of the commands that the help lists, in their order, for Click."""
+        return [name for name, command in self.table.items() if command.section]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup:
+        """Import and return a command; raises UsageError, with a similar name if there is one, if it is unknown."""
+        if cmd_name not in self.table:
+            hint = nearest(cmd_name, self.table) or f"`{ctx.command_path} --help` lists them all"
+            raise UsageError(f"there is no command {cmd_name!r}; {hint}")
+        return _load_command(self.table[cmd_name])
+
+    def format_commands(self, ctx: object, formatter: Any) -> None:
+        """Write the list of commands for the help, section by section, without importing any command."""
+        listed = [self.table[name] for name in self.list_commands(ctx)]
+        for section, commands in groupby(listed, key=lambda command: command.section):
+            with formatter.section(section):
+                formatter.write_dl([(command.name, command.help) for command in commands])
+
+
+class ErrorsWithContext:
+    """A command or group that is named in all errors about its arguments: Typer does not say whose option lacks its
+    value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments for Click; raises its usage errors with their context."""
+        try:
+            parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        except USAGE_ERROR as error:
+            cast("Any", error).ctx = ctx
+            raise
+        return parsed
+
+
+class OneCommand(ErrorsWithContext, TyperCommand):
+    """A command."""
+
+
+class Lists(ErrorsWithContext, LazyGroup):
+    """The group of what `behavesim list` lists besides runs."""
+
+    table = LISTS
+
+
+class Commands(LazyGroup):
+    """The group of all commands."""
+
+    table = COMMANDS
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command that the arguments name, and exit with its code; raises UsageError if one does not fit."""
@@ -45,35 +96,6 @@ class Commands(TyperGroup):
         text = "\0".join(("", *args, "")).replace("\0--held-out=shifted\0", "\0--held-out\0shifted\0")
         read = text.replace("\0--held-out\0shifted\0", "\0--shifted\0")
         return super().parse_args(ctx, read.split("\0")[1:-1])
-
-    def list_commands(self, ctx: object) -> list[str]:
-        """Return the names of all commands, in the order of `COMMANDS`, for Click."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup:
-        """Import and return a command; raises UsageError, with a similar name if there is one, if it is unknown."""
-        if cmd_name not in COMMANDS:
-            hint = nearest(cmd_name, COMMANDS) or "`behavesim --help` lists them all"
-            raise UsageError(f"there is no command {cmd_name!r}; {hint}")
-        return _load_command(COMMANDS[cmd_name])
-
-    def format_commands(self, ctx: object, formatter: Any) -> None:
-        """Write the list of commands for `behavesim --help`, section by section, without importing any command."""
-        for section, commands in groupby(COMMANDS.values(), key=lambda command: command.section):
-            with formatter.section(section):
-                formatter.write_dl([(command.name, command.help) for command in commands])
-
-
-class OneCommand(TyperCommand):
-    """A command that is named in all errors about its arguments: Typer does not say whose option lacks its value."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments for Click; raises its usage errors with their context."""
-        try:
-            return super().parse_args(ctx, args)
-        except USAGE_ERROR as error:
-            cast("Any", error).ctx = ctx
-            raise
 
 
 def _usage_error(error: Any) -> UsageError:
@@ -125,7 +147,9 @@ def _load_command(command: Command) -> TyperCommand | TyperGroup:
 
 
 def _examples(command: Command) -> str | None:
-    r"""Return the examples below a command's help, in lines that are not folded (\b); None if it has no examples."""
+    r"""Return what stands below a command's help, in lines that are not folded (\b): examples, or what is the same."""
+    if not command.section:
+        return f"The same as: {command.help}"
     lines = "\n".join(f"behavesim {command.name} {example}" for example in EXAMPLES.get(command.name, ()))
     return f"\b\nExamples:\n{lines}" if lines else None
 

@@ -1,4 +1,4 @@
-"""`behavesim evaluate` and `behavesim compare`."""
+"""`behavesim evaluate` and `behavesim similarity`."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ from .options import (
     TaskName,
     chosen_split,
 )
-from .output import print_json, tell
-from .trial import REJECTED, try_once
+from .output import REJECTED, print_json, tell, try_once
 
 
 def evaluate(
@@ -134,7 +133,7 @@ def _verdict(result: dict[str, Any]) -> str:
     return "ok" if result["status"] == "ok" else f"{result['stage']}: {result['reason']}: {result['message']}"
 
 
-# `behavesim compare`: how similar programs are.
+# `behavesim similarity`: how similar programs are.
 
 
 # The names in `Measure`, as text for messages.
@@ -149,7 +148,7 @@ Normaliser = Annotated[
 ]
 
 
-def compare(
+def similarity(
     task: TaskName,
     files: Programs,
     metric: Metric = "dtw",
@@ -168,7 +167,7 @@ def compare(
 ) -> None:
     """Compare programs by behaviour (BehaveSim), or by a metric of their text; exit code 3 if one is rejected."""
     if len(files) < 2:
-        raise UsageError("compare takes two programs or more; `template` names the task's own")
+        raise UsageError("similarity takes two programs or more; `template` names the task's own")
     settings, loaded = task_settings(task, {"allow_weak_isolation": allow_weak_isolation}, assignments)
     if figure is not None:
         check_figure(figure)
@@ -202,7 +201,7 @@ def _measure(text: str) -> Measure:
     """Return the name of BehaveSim's measure if the text is one; raises UsageError for other texts."""
     if text not in get_args(Measure):
         raise UsageError(
-            f"compare's --metric is {ALIGNMENTS}, or of text {', '.join(NAMES)}, not {text!r}; "
+            f"similarity's --metric is {ALIGNMENTS}, or of text {', '.join(NAMES)}, not {text!r}; "
             "metrics of runs, also of one's own, are for `behavesim report`"
         )
     return cast(Measure, text)

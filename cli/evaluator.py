@@ -97,7 +97,7 @@ def open_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Itera
         raise UsageError(f"name a task or an --evaluator, not both ({task!r} stands where a task's name would)")
     else:
         raise UsageError(
-            "name a task, such as tsp (`behavesim tasks` lists them), or an evaluator and its first program "
+            "name a task, such as tsp (`behavesim list tasks` lists them), or an evaluator and its first program "
             "with --evaluator and --program"
         )
 

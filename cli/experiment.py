@@ -109,7 +109,7 @@ def _make_runs(left: Sequence[Planned], here: Path, jobs: int, workers: int | st
     # which command (`again`) to go on, and raises KeyboardInterrupt.
     if left:
         first = RunFolder(here / left[0].name).argument
-        tell(f"up to {jobs} at once; see one go on with: behavesim watch {first}")
+        tell(f"up to {jobs} at once; see one go on with: behavesim report {first} --follow")
     execution = Execution(left, here, jobs, workers, lambda line: typer.echo(line, err=True))
     try:
         return run_until_asked_to_end(execution.run(), execution.end)

@@ -10,17 +10,23 @@ import os
 import select
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from keyword import iskeyword
 from pathlib import Path
 from textwrap import TextWrapper, indent
-from typing import Any, TextIO, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import typer
 
 from behavesim.base.errors import Finding, UsageError
 from behavesim.base.text import STILL, printable, wrap
+
+if TYPE_CHECKING:
+    from behavesim.application.evaluation import Evaluation
+    from behavesim.base.config import Settings
+    from behavesim.task import Split, Task
 
 Result = TypeVar("Result")
 
@@ -258,3 +264,49 @@ def _class_name(name: str) -> str:
     """Return a class name such as JobShop for job_shop; the name itself if that is no valid name (`_1`, `none`)."""
     camel = name.title().replace("_", "")
     return camel if camel.isidentifier() and not iskeyword(camel) else name
+
+
+# Evaluate programs, and say on stderr how far that is.
+
+
+# The exit code if a program that a person gave is rejected.
+REJECTED = 3
+# Least seconds between two lines on how many programs were tried.
+EVERY_S = 10
+# Largest number of programs of which each is named before they are tried.
+NAMED = 9
+
+
+def try_once(
+    settings: Settings, task: Task, programs: Sequence[tuple[str, str]], split: Split, limits: str = ""
+) -> list[Evaluation]:
+    """Evaluate programs on a split's instances, as `evaluate_programs` does, and say on stderr what is tried and how
+    far it is.
+
+    `limits` is added to the line on what is tried; it says how long each program may take. Raises UsageError if the
+    task has no instances of the split (see `absence`), and as `evaluate_programs` does.
+    """
+    import asyncio  # imported late, as the next: most commands that print do without
+
+    from behavesim.application.evaluation import absence, evaluate_programs
+
+    if said := absence(task, split, settings.task):
+        raise UsageError(said)
+    named = f"{len(programs)} programs" if len(programs) > NAMED else ", ".join(name for name, _ in programs)
+    busy(f"trying {named} on {split} instances{limits}")
+    return asyncio.run(evaluate_programs(settings, task, programs, split, Counting(len(programs)).ended))
+
+
+class Counting:
+    """Says how many of several programs were tried, and which was the last: at most once in EVERY_S seconds."""
+
+    def __init__(self, total: int) -> None:
+        """Begin before the first of `total` programs."""
+        self._total, self._tried, self._said_at = total, 0, monotonic()
+
+    def ended(self, result: Evaluation) -> None:
+        """Count a result; print a line on stderr if the last line, or the start, is at least EVERY_S seconds ago."""
+        self._tried += 1
+        if monotonic() - self._said_at >= EVERY_S:
+            self._said_at = monotonic()
+            tell(f"{self._tried} of {self._total} tried, last {result.file}")

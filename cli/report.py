@@ -55,6 +55,7 @@ Only = Annotated[
     typer.Option("--only", metavar="NAME,...", help=f"Show only these sections: {', '.join(SECTIONS)}."),
 ]
 
+Follow = Annotated[bool, typer.Option("--follow", help="Follow one run until no process carries it out any more.")]
 TryHeldOut = Annotated[
     bool,
     typer.Option(
@@ -72,6 +73,7 @@ AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the tables a
 
 def report(
     runs: Runs = None,
+    follow: Follow = False,
     full: Full = False,
     only: Only = None,
     csv: Csv = None,
@@ -91,6 +93,13 @@ def report(
 
     One run fills a screen: results, the best program, the five best behaviours, the next commands; --full shows all.
     """
+    if follow:
+        if len(runs or ()) > 1:
+            raise UsageError("--follow follows one run; name only one")
+        from .runs import watch  # imported late: a report needs no live view
+
+        watch(runs[0] if runs else None, runs_dir)
+        return
     form = _format(as_json, as_latex, as_markdown)
     names = [name.strip() for name in (only or "").split(",") if name.strip()]
     metrics = available_metrics(metric or ())

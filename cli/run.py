@@ -1,4 +1,4 @@
-"""`behavesim run`, `resume`, `inject` and `advise`."""
+"""`behavesim run`, `resume` and `steer`, and the two halves of the last under their old names."""
 
 from __future__ import annotations
 
@@ -139,7 +139,29 @@ def _show(found: DryRun, launch: Launch) -> None:
     say("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
 
 
-# `behavesim inject` and `behavesim advise`: what a person gives to a run.
+# `behavesim steer`: what a person gives to a run.
+
+
+def steer(
+    run: NamedRun,
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE|SENTENCE", help="Programs (`template` is the task's own), or a sentence."),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Withdraw all advice instead.")] = False,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Put programs of your own into a run, or a sentence of advice into all its further prompts.
+
+    The run may be going on, or be resumed later. A sentence is one argument, in quotation marks.
+    """
+    match given or [""]:
+        case [text] if not text or (" " in text and not Path(text).exists()):
+            advise(run, text, clear, runs_dir)
+        case _ if clear:
+            raise UsageError("--clear withdraws advice; leave the programs out")
+        case texts:
+            inject(run, [Path(text) for text in texts], runs_dir)
 
 
 def inject(

@@ -1,4 +1,4 @@
-"""`behavesim show`, `diff`, `watch`, `export`, `demo` and `serve`: what runs, or their programs, have to say."""
+"""`behavesim show`, `watch`, `export`, `demo` and `serve`: what runs, or their programs, have to say."""
 
 from __future__ import annotations
 
@@ -31,11 +31,9 @@ from behavesim.reports.terminal import show_sections
 from .options import (
     RUNS,
     AsJson,
-    Budget,
     CandidateName,
     NamedRun,
     OneRun,
-    RunName,
     RunsDir,
     candidate_number,
     read_run,
@@ -47,34 +45,31 @@ from .output import print_result, say, tell
 def show(
     run: NamedRun,
     candidate: CandidateName,
+    other: Annotated[
+        str | None, typer.Argument(metavar="CANDIDATE", help="A second one: show how the two differ instead.")
+    ] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Also print the prompt.")] = False,
     reply: Annotated[bool, typer.Option("--reply", help="Also print the reply.")] = False,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show a program of a run: its score, its origin, and the programs whose behaviour is most similar."""
+    """Show a program of a run: its score, its origin, and the programs whose behaviour is most similar.
+
+    Of two programs show how they differ in text and, if both are feasible, from which step on in behaviour.
+    """
+    if other is not None and (prompt or reply):
+        raise UsageError("--prompt and --reply show those of one candidate; name only one")
     read = read_run(runs_dir, run)
-    found = candidate_details(read, candidate_number(read, candidate))
+    number = candidate_number(read, candidate)
+    if other is not None:
+        difference = program_difference(read, number, candidate_number(read, other))
+        print_result(difference, as_json, asdict, show_difference)
+        return
+    found = candidate_details(read, number)
     print_result(found, as_json, CandidateDetails.document, lambda found: show_candidate(found, prompt, reply))
 
 
-# `behavesim diff`.
-
-
-def diff(
-    run: NamedRun,
-    a: Annotated[str, typer.Argument(metavar="A", help="A number (-1: the template), best, recommended or template.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The other candidate.")],
-    runs_dir: RunsDir = RUNS,
-    as_json: AsJson = False,
-) -> None:
-    """Show how two programs of a run differ in text and, if both are feasible, from which step on in behaviour."""
-    read = read_run(runs_dir, run)
-    found = program_difference(read, candidate_number(read, a), candidate_number(read, b))
-    print_result(found, as_json, asdict, show_difference)
-
-
-# `behavesim watch`.
+# `behavesim report --follow`, or `behavesim watch`.
 
 
 def watch(
@@ -152,7 +147,7 @@ def demo(
 ) -> None:
     """Play back a recorded search by a language model in the live view, and write its page; no key is needed.
 
-    Afterwards runs/demo, or runs/demo-NAME, is a run like any other: report, show, diff, export and verify work on it.
+    Afterwards runs/demo, or runs/demo-NAME, is a run like any other: report, show, export and verify work on it.
     To verify it takes some minutes of CPU time, as all programs run again.
     """
     known = recordings()
@@ -174,7 +169,7 @@ def demo(
     show_sections(screens.run_first_screen(report, {}))
     page = folder.path / "page.html"
     write_page(run, report, page)
-    say(f"      behavesim diff {folder.argument} template best    what the model changed")
+    say(f"      behavesim show {folder.argument} template best    what the model changed")
     others = ", ".join(other for other in known if other != name)
     say(f"      behavesim demo NAME    another recorded search: {others}")
     say(f"the page, for a browser: {page.resolve()}")
@@ -191,15 +186,14 @@ def serve(
         str, typer.Option(help="Where to listen; beyond this machine the URL has a secret token.")
     ] = "127.0.0.1",
     evaluate: Annotated[
-        str | None, typer.Option(metavar="TASK", help="Begin a run whose programs an agent posts to /evaluate.")
+        str | None, typer.Option(metavar="TASK", hidden=True, help="Begin `run TASK --proposer http:PORT`, in short.")
     ] = None,
-    budget: Budget = None,
-    name: RunName = None,
+    budget: Annotated[int | None, typer.Option(hidden=True, help="Of that run.")] = None,
+    name: Annotated[str | None, typer.Option(hidden=True, help="Of that run.")] = None,
 ) -> None:
     """Show the runs of a folder in a browser, while they go on, until Ctrl-C; the runs are not changed.
 
-    With --evaluate it serves no pages: it begins a run and evaluates the programs that an agent posts, at the loopback
-    address alone, until the budget is used up. It is `run TASK --proposer http:PORT --method best-of-n`.
+    To evaluate the programs that an agent posts, see `run TASK --proposer http:PORT --method best-of-n`.
     """
     if evaluate is not None:
         if host not in ("127.0.0.1", "localhost"):  # programs of whoever reaches the port are run

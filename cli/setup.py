@@ -1,4 +1,4 @@
-"""What is installed and set: `behavesim methods`, `proposers`, `settings` and `doctor`; a method of one's own."""
+"""`behavesim list methods`, `list proposers` and `list settings`; `doctor`; `method` for a method of one's own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def doctor(model: Models = None, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-# `behavesim settings`: every setting by its owner, its default and what it does.
+# `behavesim list settings`: every setting by its owner, its default and what it does.
 
 
 def settings(

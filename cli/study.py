@@ -67,8 +67,7 @@ from .options import (
     read_run,
     run_folder,
 )
-from .output import busy, print_result, print_written, tell
-from .trial import REJECTED, try_once
+from .output import REJECTED, busy, print_result, print_written, tell, try_once
 
 # `behavesim study known`: programs of others in one map of behaviours with those of runs.
 

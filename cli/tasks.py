@@ -1,4 +1,4 @@
-"""`behavesim tasks`, and `behavesim task` for a task of one's own."""
+"""`behavesim list tasks`, `list evaluators`, and `behavesim task` for a task of one's own."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ from .evaluator import (
     write_around,
 )
 from .options import RUNS, AsJson, Assignments, RunsDir
-from .output import hanging, print_json, print_result, report_findings, tell, write_example
-from .trial import try_once
+from .output import hanging, print_json, print_result, report_findings, tell, try_once, write_example
 
-# The table of `behavesim tasks --sizes`: what a candidate takes on each task.
+# The table of `behavesim list tasks --sizes`: what a candidate takes on each task.
 
 
 def show_sizes(names: Sequence[str], as_json: bool) -> None:
@@ -197,7 +196,7 @@ def _as_json(name: str, task: Task) -> dict[str, Any]:
     }
 
 
-# `behavesim evaluators`.
+# `behavesim list evaluators`.
 
 
 def evaluators(as_json: AsJson = False) -> None:

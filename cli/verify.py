@@ -1,4 +1,4 @@
-"""`behavesim verify` and `behavesim recover`."""
+"""`behavesim verify`, with `--salvage` also known as `behavesim recover`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from behavesim.application.verification import verify_runs
 from behavesim.audit.recover import recover as recovered
 from behavesim.audit.verify import LOST_REPLY, REST, SCORE, Verification
 from behavesim.base.config import cores
+from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun, printable
 from behavesim.reports.live import progress
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, NamedRun, OneRun, RunsDir, Workers, run_folder
 from .output import print_result
+
+SalvagedName = Annotated[str | None, typer.Option(help="The salvaged run's id (default: RUN-recovered).")]
 
 # What was not checked and why that is no error, by the reasons in `Verification.unchecked`.
 NOT_CHECKED: Mapping[str, str] = {
@@ -40,6 +43,10 @@ def verify(
         int | None,
         typer.Option(min=1, help="Check only this many candidates, drawn with the run's seed (default: all)."),
     ] = None,
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="Make a new run from all that can be read of a damaged one instead.")
+    ] = False,
+    name: SalvagedName = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
@@ -47,6 +54,13 @@ def verify(
 
     Exit code 1 if there is a difference or the journal is damaged.
     """
+    if salvage:
+        if run is None or sample is not None or as_json:
+            raise UsageError("--salvage takes the damaged run's name, and neither --sample nor --json")
+        recover(run, name, workers, runs_dir)
+        return
+    if name is not None:
+        raise UsageError("--name is the id of the run that --salvage makes")
     folder = run_folder(runs_dir, run)
     with progress(f"verifying {printable(folder.run)}") as told:
         found = asyncio.run(verify_runs(folder, workers or cores(), told, sample))
@@ -69,7 +83,7 @@ def text(found: Verification, argument: str) -> str:
     `argument` names the run in commands.
     """
     if found.damage:
-        advice = f"salvage what can be read: behavesim recover {argument}"
+        advice = f"salvage what can be read: behavesim verify {argument} --salvage"
         return "\n  ".join((f"run {found.run} is damaged:", *found.damage)) + f"\n{advice}"
     checked = (
         f"checked: {found.events} events, {found.decisions} decisions derived again, {found.evaluations} programs run "
@@ -100,7 +114,7 @@ def text(found: Verification, argument: str) -> str:
 
 def _lost_in_words(lost: int) -> str:
     """Return what to add to the number of differences if `lost` of them are replies that could not be recovered."""
-    said = f"; {lost} because a reply was lost, which `recover` could not read. The others may follow from that"
+    said = f"; {lost} because a reply was lost, which --salvage could not read. The others may follow from that"
     return said if lost else ""
 
 
@@ -109,12 +123,12 @@ def _unchecked_lines(unchecked: Mapping[str, int]) -> list[str]:
     return [f"not checked: {count} {NOT_CHECKED.get(reason, reason)}" for reason, count in unchecked.items()]
 
 
-# `behavesim recover`.
+# `behavesim verify --salvage`, or `behavesim recover`.
 
 
 def recover(
     run: NamedRun,
-    name: Annotated[str | None, typer.Option(help="The new run's id (default: RUN-recovered).")] = None,
+    name: SalvagedName = None,
     workers: Workers = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:

@@ -7,6 +7,7 @@ the reports and their numbers are imported inside functions.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -50,7 +51,7 @@ def read_program(file: Path, task: Task) -> str:
     """
     if str(file) == "template":
         return task.template
-    if not file.is_dir():
+    if not os.path.isdir(file):  # noqa: PTH112 (a name that is too long raises in `Path.is_dir`)
         return read_text_file(file, "program")
     if isinstance(form_of(task), FunctionForm):
         raise UsageError(f"a program of {task.name} is one file, and {file} is a folder; name its files: {file}/*.py")

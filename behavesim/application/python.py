@@ -225,7 +225,7 @@ async def search(
     `proposer`. Other processes load such an object again from its file. The proposer "auto" is "openai" if `settings`
     name models or the environment has an endpoint, else "genetic". None means the task's budget and the default method.
     The run's folder is `name` in `runs_dir`; None means the task's name and the time. `on_event` gets each new event.
-    `settings` are those that `behavesim settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
+    `settings` are those that `behavesim list settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
 
     Raises UsageError if a task, method, proposer or setting does not fit, the folder exists or isolation is too weak.
     Raises TaskError if the task cannot be loaded or its template fails. Raises SandboxError if the sandbox fails, and

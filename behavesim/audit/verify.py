@@ -139,7 +139,7 @@ def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[Candid
 # The event that ends the evaluation of a candidate.
 Outcome = Evaluated | Rejected
 # What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one.
-LOST_REPLY = "the reply, which was lost: `behavesim recover` put the program alone, or nothing, in its place"
+LOST_REPLY = "the reply, which was lost: `behavesim verify --salvage` put the program alone, or nothing, in its place"
 
 
 @dataclass(frozen=True)

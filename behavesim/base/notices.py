@@ -57,7 +57,7 @@ def on_stderr(text: str) -> None:
         sys.stderr.write(f"behavesim: {printable(text)}\n")
 
 
-# Number of notices from the end of the log that `behavesim watch` shows when it begins.
+# Number of notices from the end of the log that `behavesim report --follow` shows when it begins.
 LAST = 2
 
 

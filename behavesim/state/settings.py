@@ -145,7 +145,7 @@ def _meant(key: str, values: Mapping[str, Any]) -> str:
         chosen = f"method {name_of_part(values, 'method')}, proposer {name_of_part(values, 'proposer')}"
         return f"setting {key!r} belongs to {' and '.join(others)}; this run has {chosen}"
     known = {name for owner in owners() for name in owner.settings}
-    hint = nearest(key, sorted(known)) or "`behavesim settings` lists them all"
+    hint = nearest(key, sorted(known)) or "`behavesim list settings` lists them all"
     return f"there is no setting {key!r}; {hint}"
 
 

@@ -182,7 +182,7 @@ class RunFolder:
             with as_journal_errors(self.path):
                 is_ours = stack.enter_context(lock(self.path / ".lock"))
             if not is_ours:
-                advice = f"watch it with `behavesim watch {self.argument}`"
+                advice = f"watch it with `behavesim report {self.argument} --follow`"
                 raise RunInUse(f"run {self.run} is in use by another process; {advice}")
             yield
 

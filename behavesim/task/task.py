@@ -123,7 +123,7 @@ class Task(ABC):
     rules: str = ""
     """More for prompts, in lines that begin with "- ": how often the function is called, on what, what is refused."""
     kind: TaskKind = "other"
-    """What a program does in the task; `behavesim tasks` sorts by it."""
+    """What a program does in the task; `behavesim list tasks` sorts by it."""
     search_size: str = ""
     """The search instances in a few words, such as "5 instances of 50 cities", for people who choose a task."""
     shifted: str = ""

@@ -113,7 +113,7 @@ def test_a_group_without_a_command_prints_its_help_as_it_is(behavesim: Command, 
 
 
 def test_arguments_that_do_not_fit_are_named_in_one_line_with_where_to_read_more(behavesim: Command) -> None:
-    for arguments in (("evaluate",), ("run", "--budet", 3), ("show", "first", 1, 2), ("task", "foo")):
+    for arguments in (("evaluate",), ("run", "--budet", 3), ("show", "first", 1, 2, 3), ("task", "foo")):
         ended = behavesim(*arguments)
         assert (ended.code, ended.err.count("\n")) == (2, 1)
         assert ended.err.endswith(f"; how it is used: behavesim {arguments[0]} --help\n")

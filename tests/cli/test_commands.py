@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from behavesim_cli.commands import COMMANDS, EXAMPLES
+from behavesim_cli.commands import COMMANDS, EXAMPLES, LISTS
 
 from behavesim.application.machine import Findings
 from behavesim.base.errors import TaskError
@@ -61,8 +61,28 @@ def test_the_help_lists_every_command_with_its_uncut_line_on_80_columns(
     monkeypatch.setenv("TERMINAL_WIDTH", "80")
     listed = behavesim("--help").out.splitlines()
     for command in COMMANDS.values():
-        assert [line.split(maxsplit=1)[1] for line in listed if line.startswith(f"  {command.name} ")] == [command.help]
-        assert f"{command.section}:" in listed
+        shown = [line.split(maxsplit=1)[1] for line in listed if line.startswith(f"  {command.name} ")]
+        assert shown == ([command.help] if command.section else [])
+        assert not command.section or f"{command.section}:" in listed
+
+
+def test_an_old_name_says_in_its_help_what_is_the_same(behavesim: Command) -> None:
+    for name in ("diff", "watch", "inject", "advise", "recover", "compare", "tasks", "settings"):
+        assert not COMMANDS[name].section
+        shown = " ".join(behavesim(name, "--help").out.split())
+        assert f"The same as: {COMMANDS[name].help}" in shown
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_is_the_command_of_its_name(behavesim: Command, name: str) -> None:
+    assert f"  {name} " in behavesim("list", "--help").out
+    assert behavesim("list", name, "--json").document == behavesim(name, "--json").document
+
+
+def test_an_error_of_a_list_names_the_list(behavesim: Command) -> None:
+    assert behavesim("list", "taks").err == "behavesim: there is no command 'taks'; did you mean 'tasks'?\n"
+    assert behavesim("list", "qqq").err.endswith("; `behavesim list --help` lists them all\n")
+    assert behavesim("list", "--runs-dir").err.endswith("how it is used: behavesim list --help\n")
 
 
 def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path) -> None:
@@ -78,10 +98,10 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
 
 LIGHT = (
     *("run tsp --budget 4 --method best-of-n --set recommend=false", "evaluate tsp template"),
-    *("list", "tasks", "methods", "proposers", "task init mine", "settings", "doctor"),
+    *("list", "list tasks", "list methods", "list proposers", "task init mine", "list settings", "doctor"),
 )
 """Commands that compare nothing, ask nobody and draw nothing."""
-COMPARISON = "compare tsp template template"
+COMPARISON = "similarity tsp template template"
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +186,8 @@ def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, t
     assert "no runs in runs/; make one with" in behavesim("list").err
     write(tmp_path / "runs/many/nested", started())
     write(tmp_path / "runs/first", started(), stopped("interrupted"))
-    watched = behavesim("watch")
+    watched = behavesim("report", "--follow")
+    assert watched == behavesim("watch")
     assert "the newest run is first" in watched.err
     assert watched.out.splitlines() == ["run first: stopped", "next: behavesim resume first"]
     assert [run["run"] for run in behavesim("list", "--json").document] == ["many/nested", "first"]

@@ -26,7 +26,7 @@ ELSEWHERE = {
     "report bin_packing-": "the same",
     "--workers dask": "needs the extra dask",
     "--workers tls": "the same",
-    "serve --evaluate": "it serves at one port until it is ended; tests/proposers/test_http_proposer.py does it",
+    "http:8437": "it serves at one port until it is ended; tests/proposers/test_http_proposer.py does it",
     "--mlflow": "needs the extra mlflow",
     "--wandb": "needs the extra wandb",
     "--tensorboard": "needs the extra tensorboard",

@@ -75,9 +75,9 @@ def test_a_program_is_put_into_a_run_that_ended_and_tried_on_resume(behavesim: C
     write("mine.py", "mine")
     Path("empty.py").write_text("")
     assert behavesim(*RUN, "--budget", 3, "--name", "r").code == 0
-    assert behavesim("inject", "r", "mine.py", "empty.py").code == 2
+    assert behavesim("steer", "r", "mine.py", "empty.py").code == 2
     assert RunFolder(Path("runs/r")).inbox.waiting() == [], "all of them or none"
-    said = behavesim("inject", "r", "mine.py")
+    said = behavesim("steer", "r", "mine.py")
     assert (said.code, "--budget 4" in said.out) == (0, True)
     assert behavesim("resume", "r", "--budget", 4).code == 0
     assert list(tried("r").values()) == [f"# mine\n{TEMPLATE}"]
@@ -116,22 +116,22 @@ def test_whoever_advises_a_run_is_told_whether_it_goes_on(behavesim: Command) ->
     assert behavesim(*RUN, "--budget", 2, "--name", "r").code == 0
     folder = RunFolder(Path("runs/r"))
     folder.write_settings({**folder.read_settings(), "budget": 3})  # as of a run that was stopped before its end
-    said, _ = behavesim("advise", "r", "Look ahead.").out.splitlines()
+    said, _ = behavesim("steer", "r", "Look ahead.").out.splitlines()
     assert said == "advice put into r; next: behavesim resume r"
     with folder.locked():
-        said, _ = behavesim("advise", "r", "Look ahead.").out.splitlines()
+        said, _ = behavesim("steer", "r", "Look ahead.").out.splitlines()
     assert said == "advice put into r, which heeds that in its next prompts"
 
 
 def test_advice_to_a_run_that_ended_is_heeded_on_resume_shown_verified_and_replayed(behavesim: Command) -> None:
     assert behavesim(*RUN, "--budget", 3, "--name", "r").code == 0
     for refused in (["two\nlines"], [" "], [], ["x" * 501], ["x", "--clear"], ["\x1b[2J"]):
-        assert behavesim("advise", "r", *refused).code == 2
+        assert behavesim("steer", "r", *refused).code == 2
     assert RunFolder(Path("runs/r")).inbox.waiting(".txt") == []
-    said = behavesim("advise", "r", "Try a k-d tree.")
+    said = behavesim("steer", "r", "Try a k-d tree.")
     assert (said.code, "resume r --budget 4" in said.out, "only a model reads advice" in said.out) == (0, True, True)
     assert behavesim("resume", "r", "--budget", 4).code == 0
-    assert behavesim("advise", "r", "--clear").code == 0
+    assert behavesim("steer", "r", "--clear").code == 0
     assert behavesim("resume", "r", "--budget", 5).code == 0
     assert RunFolder(Path("runs/r")).inbox.waiting(".txt") == []
     summary = behavesim("report", "r", "--json").document["runs"][0]
@@ -151,3 +151,18 @@ def test_advice_to_a_run_that_ended_is_heeded_on_resume_shown_verified_and_repla
         )
     found = behavesim("verify", "r", "--json").document["differences"]
     assert ("Asked", 3) in [(each["event"], each["candidate"]) for each in found]
+
+
+def test_steering_tells_a_sentence_from_programs(behavesim: Command) -> None:
+    write("mine.py", "mine")
+    assert behavesim(*RUN, "--budget", 3, "--name", "r").code == 0
+    for refused, why in (
+        (("r",), "expected a sentence"),
+        (("r", "mien.py"), "cannot read the program mien.py"),
+        (("r", "mine.py", "--clear"), "leave the programs out"),
+        (("r", "Look ahead.", "--clear"), "expected a sentence"),
+    ):
+        ended = behavesim("steer", *refused)
+        assert (ended.code, why in ended.err) == (2, True), ended.err
+    assert behavesim("steer", "r", "mine.py").out == behavesim("inject", "r", "mine.py").out
+    assert behavesim("steer", "r", "Look ahead.").out == behavesim("advise", "r", "Look ahead.").out

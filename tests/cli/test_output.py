@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from behavesim_cli.output import busy, tell
-from behavesim_cli.trial import Counting
+from behavesim_cli.output import Counting, busy, tell
 
 from behavesim.application.evaluation import Evaluation
 from behavesim.base.text import STILL
@@ -68,7 +67,7 @@ def test_who_waits_for_many_programs_is_told_how_many_are_done_once_in_ten_secon
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     times = iter([0.0, 9.0, 10.0, 10.0, 11.0, 25.0, 25.0])
-    monkeypatch.setattr("behavesim_cli.trial.monotonic", lambda: next(times))
+    monkeypatch.setattr("behavesim_cli.output.monotonic", lambda: next(times))
     counting = Counting(4)
     for file in ("a.py", "b.py", "c.py", "d.py"):
         counting.ended(Evaluation(file, "evaluation", Failure("exception", "raised"), "strong"))

@@ -130,7 +130,7 @@ def test_a_run_in_use_can_be_watched_and_nothing_says_to_resume_it(finished: Com
     with RunFolder(tmp_path / "runs" / "first").locked():
         refused = finished("resume", "first", "--budget", 20)
     assert refused.code == 1
-    assert "in use by another process; watch it with `behavesim watch first`" in refused.err
+    assert "in use by another process; watch it with `behavesim report first --follow`" in refused.err
     assert "what has arrived" not in refused.err and "resume" not in refused.err
 
 

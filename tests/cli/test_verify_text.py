@@ -26,7 +26,7 @@ def test_differences_because_of_lost_replies_are_counted_as_such() -> None:
     lost = Discrepancy(5, "Responded", 1, LOST_REPLY, "Reply()")
     other = Discrepancy(9, "Added", 1, "island 1", "island 2")
     first, *lines = text(Verification("first", differences=[lost, other]), "first").splitlines()
-    why = "1 because a reply was lost, which `recover` could not read. The others may follow from that"
+    why = "1 because a reply was lost, which --salvage could not read. The others may follow from that"
     assert first == f"run first differs in 2 events; {why}"
     assert lines[:2] == ["first at event 5 (Responded of candidate 1):", f"  expected {LOST_REPLY}"]
     assert "lost" not in text(Verification("first", differences=[other]), "first")

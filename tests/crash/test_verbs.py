@@ -46,8 +46,8 @@ def test_verify_and_recover_tell_what_to_do_about_damage(behavesim: Command, run
         (damaged / name).write_bytes(b"?" * 5000 + data[5000:] if name == "run.db" else data)
     verified = behavesim("verify", "damaged", "--runs-dir", tmp_path)
     assert verified.code == 1
-    assert f"behavesim recover {tmp_path / 'damaged'}" in verified.out
-    recovered = behavesim("recover", "damaged", "--name", "whole", "--runs-dir", tmp_path)
+    assert f"behavesim verify {tmp_path / 'damaged'} --salvage" in verified.out
+    recovered = behavesim("verify", "damaged", "--salvage", "--name", "whole", "--runs-dir", tmp_path)
     assert recovered.code == 0, recovered.err
     assert "run whole holds the" in recovered.out
     assert behavesim("recover", "damaged", "--name", "whole", "--runs-dir", tmp_path).code == 2

@@ -69,8 +69,10 @@ def options(verb: str) -> set[str]:
     group: Any = typer.main.get_command(app)
     first, _, second = verb.partition(" ")
     assert first in COMMANDS, f"there is no command {first}"
-    command = group.get_command(context_of("behavesim", group), first)
-    command = getattr(command, "commands", {}).get(second, command)
+    context = context_of("behavesim", group)
+    command = group.get_command(context, first)
+    if second in getattr(command, "list_commands", lambda _: ())(context):
+        command = command.get_command(context, second)
     return {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts} | {"--help"}
 
 

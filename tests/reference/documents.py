@@ -24,7 +24,7 @@ TITLES: dict[type[Any], str] = {
     Verdict: "Each of `verdicts` in an entry of `comparison`",
     Ranks: "`ranks` in `report`",
     RecommendedProgram: "`recommend`, without `portfolio`",
-    ProgramDifference: "`diff`",
+    ProgramDifference: "`show RUN A B`",
 }
 
 

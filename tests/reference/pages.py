@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import groupby
@@ -32,12 +33,16 @@ def introduced(name: str, *parts: str) -> str:
 
 
 def commands() -> str:
-    """All commands by section, then the help of each."""
-    sections = groupby(COMMANDS.values(), key=lambda command: command.section)
+    """All commands by section, then the names that the help does not list, then the help of each."""
+    listed = [each for each in COMMANDS.values() if each.section]
+    sections = groupby(listed, key=lambda command: command.section)
     lists = [
         f"## {section}\n\n" + table(("command", "does"), ((f"`behavesim {each.name}`", each.help) for each in rows))
         for section, rows in sections
     ]
+    others = [each for each in COMMANDS.values() if not each.section]
+    same = ((f"`behavesim {each.name}`", re.sub(r"^behavesim.*", r"`\g<0>`", each.help)) for each in others)
+    lists.append("## Not listed in the help\n\n" + table(("command", "is the same as"), same))
     return introduced("commands", *lists, "## All options", *(f"### {name}\n\n{text}" for name, text in helps()))
 
 
@@ -45,10 +50,11 @@ def helps() -> Iterable[tuple[str, str]]:
     """The help of each command and of each command of a group, in a fenced block."""
     group: Any = typer.main.get_command(app)
     context = context_of("behavesim", group)
-    for name in COMMANDS:
+    for name in (*group.list_commands(context), "study"):
         command = group.get_command(context, name)
-        inner = getattr(command, "commands", {})
-        for full, each in {f"{name} {child}": inner[child] for child in inner}.items() or [(name, command)]:
+        inner = command.list_commands(context) if hasattr(command, "list_commands") else []
+        found = {f"{name} {child}": command.get_command(context, child) for child in inner}
+        for full, each in (found if name != "list" else {name: command, **found}).items() or [(name, command)]:
             yield f"behavesim {full}", f"```text\n{each.get_help(context_of(f'behavesim {full}', each)).strip()}\n```"
 
 
