@@ -17,7 +17,7 @@ from behavesim.base.text import one_line
 from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Allowed, Rules, next_decision
-from behavesim.engine.outcome import check_comparable, read_program, reply_with_program
+from behavesim.engine.outcome import fail_incomparable, program_of_reply, reply_with_program
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import proposer_type
@@ -93,7 +93,7 @@ class Audit:
 
     def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """Return `verdict`, or the failure that the search records if its trajectories cannot be compared."""
-        return check_comparable(verdict, self._behaviours)
+        return fail_incomparable(verdict, self._behaviours)
 
     def reply(self, event: Responded) -> Responded:
         """Return the reply that the journal should hold: an injected program's is derived, any other is `event`."""
@@ -124,7 +124,7 @@ class Audit:
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.reply is None:
             raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
-        return read_program(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
+        return program_of_reply(self._task, candidate.asked, candidate.reply, candidate.shown, candidate.idea)
 
     def _permits(self, event: Event) -> Allowed:
         """Return which decisions the search could take at `event`: the recorded one and what the budget allows."""

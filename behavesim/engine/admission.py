@@ -94,7 +94,7 @@ def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None
         raise UsageError(f"task {task.name!r} has no best known score to measure a gap from; leave until_gap out")
     known = Behaviours.of_run(settings, task, method_of_run(settings, task).uses_behaviour)
     known.apply(template, (TEMPLATE,))
-    if why := known.refusal(template.trajectories):
+    if why := known.why_incomparable(template.trajectories):
         raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
 
 
@@ -200,7 +200,7 @@ def refuse_incomparable(fork: RunFolder, settings: Settings, task: Task) -> None
         known.apply(event, state.members)
     evaluated = (*state.members, *(each.id for each in state.open.values() if each.is_feasible))
     for candidate in evaluated:
-        if why := known.refusal(known.algorithm(candidate)):
+        if why := known.why_incomparable(known.algorithm(candidate)):
             raise UsageError(f"a fork that compares behaviour cannot take candidate {candidate} over: {why}")
 
 

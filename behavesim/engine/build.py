@@ -212,7 +212,7 @@ async def judging(
 async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
     """Return the outcome of the task's template. Raises TaskError if it fails, SandboxError if the sandbox does."""
     form = form_of(task)
-    if isinstance(form, WholeForm) and (refused := form.refusal(task.template)):
+    if isinstance(form, WholeForm) and (refused := form.failure_of(task.template)):
         raise TaskError(f"the first program of task {task.name!r} does not do ({refused.reason}): {refused.message}")
     program = Program(task.template, "", form.hash(task.template))
     outcome = outcome_of_verdict(TEMPLATE, program, await judge.evaluate(task.template))

@@ -14,7 +14,7 @@ from behavesim.base.heartbeat import await_finished
 from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Allowed, Rules, next_decision
-from behavesim.engine.outcome import Trials, check_comparable, is_paid, reply_with_program
+from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
 from behavesim.methods.method import Method
 from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
@@ -370,7 +370,7 @@ class Search:
     async def _checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's."""
         await self._load_kernels()
-        return await asyncio.to_thread(check_comparable, verdict, self.behaviours)
+        return await asyncio.to_thread(fail_incomparable, verdict, self.behaviours)
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""

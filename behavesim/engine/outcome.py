@@ -54,7 +54,7 @@ def is_paid(asked: Asked | NoteAsked, batched: Collection[int]) -> bool:
     return asked.prompt.operator == INJECTED or number in batched
 
 
-def read_program(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = "") -> Program | Rejected:
+def program_of_reply(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = "") -> Program | Rejected:
     """Return the program of a reply, or a rejection if it has none.
 
     `shown` is the program to which edits apply. `idea` is kept as the program's thought in place of the reply's; "" for
@@ -70,12 +70,12 @@ def read_program(task: Task, asked: Asked, reply: Reply, shown: str, idea: str =
     return replace(program, thought=idea) if idea else program
 
 
-def check_comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
+def fail_incomparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
     """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's.
 
     A method that compares could not decide on such a program: the comparison would raise an error.
     """
-    why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
+    why = behaviours.why_incomparable(verdict.trajectories) if isinstance(verdict, Verdict) else ""
     return Failure("incomparable", why, verdict.cpu_s, verdict.metrics, verdict.feedback) if why else verdict
 
 
@@ -173,7 +173,7 @@ class Trials:
         asked = opened.asked
         # one at a time: several would only compete for the same core
         async with self._reading:
-            program = await asyncio.to_thread(read_program, self._task, asked, reply, opened.shown, opened.idea)
+            program = await asyncio.to_thread(program_of_reply, self._task, asked, reply, opened.shown, opened.idea)
         if isinstance(program, Rejected):
             return program
         candidate = asked.candidate

@@ -102,7 +102,7 @@ class EoH(Method[EoHSettings]):
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it; an infeasible one or a copy does not."""
         members = state.members_of(POPULATION)
-        if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):
+        if not candidate.is_feasible or self._counts_as_copy(members, state.member(candidate)):
             return NotAdded(candidate.id)
         newcomer = state.member(candidate)
         if self.uses_behaviour:  # also while there is room: those who come later choose by these similarities
@@ -120,7 +120,7 @@ class EoH(Method[EoHSettings]):
         size = self.settings.population
         return len(members) < size and (not members or candidate < FIRST_PROGRAMS * size)
 
-    def _is_refused(self, members: list[Member], newcomer: Member) -> bool:
+    def _counts_as_copy(self, members: list[Member], newcomer: Member) -> bool:
         """Return whether the newcomer counts as a copy of a member, by normal form; in plain EoH by score."""
         # There programs of equal score count as one, and the older stays (`population_management` of the authors'
         # pop_greedy.py). They round to 5 decimals first; here scores are compared as they are, since tasks scale them.

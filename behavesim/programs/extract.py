@@ -95,10 +95,10 @@ class WholeForm:
         if isinstance(found, str):
             found = _in_plain_form(found, self.initial)
         if isinstance(found, str):
-            failure = self._refusal(found, parser)
+            failure = self._failure_of(found, parser)
             if failure and failure.reason == "syntax" and not request.is_own:
                 # spaces that Python refuses do no harm; in what it takes, every character of a string stays
-                failure = None if self._refusal(tidy(found), parser) is None else failure
+                failure = None if self._failure_of(tidy(found), parser) is None else failure
                 found = tidy(found)
             found = failure or found
         if isinstance(found, Failure):
@@ -112,17 +112,17 @@ class WholeForm:
         text = "\n".join(line.rstrip() for line in source.split("\n")).rstrip()
         return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
-    def refusal(self, source: str) -> Failure | None:
+    def failure_of(self, source: str) -> Failure | None:
         """Return why a person's program cannot be evaluated; None if it can. Its text is checked, it does not run."""
         plain = _in_plain_form(source, self.initial)
         # with limits: a person's own program may take as long as it does
-        return plain if isinstance(plain, Failure) else self._refusal(plain, Parser(True, self._longest))
+        return plain if isinstance(plain, Failure) else self._failure_of(plain, Parser(True, self._longest))
 
     @property
     def _longest(self) -> int:
         return max(LONGEST_PROGRAM, _ROOM * len(self.initial))
 
-    def _refusal(self, source: str, parser: Parser) -> Failure | None:
+    def _failure_of(self, source: str, parser: Parser) -> Failure | None:
         """Return why a program in plain form cannot be evaluated; None if it can."""
         if len(source) > self._longest:
             return Failure("too-long", f"the program has {len(source)} characters; at most {self._longest} are taken")

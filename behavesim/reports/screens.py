@@ -35,7 +35,7 @@ from behavesim.reports.terminal import (
     show_text,
     width,
 )
-from behavesim.reports.words import SCORES, program_name, score_source_row, worth
+from behavesim.reports.words import REJECTED, SCORES, program_name, score_source_row, worth
 from behavesim.store.folder import RunFolder
 
 
@@ -85,7 +85,8 @@ def _rejection_text(candidate: Candidate) -> str | None:
     if candidate.reason is None:
         return None
     why = f": {candidate.message}" if candidate.message else ""
-    return f"in {candidate.stage}, {candidate.reason}{why}"
+    words = f" ({REJECTED[candidate.reason]})" if candidate.reason in REJECTED else ""  # as in lists of reasons
+    return f"in {candidate.stage}, {candidate.reason}{words}{why}"
 
 
 def show_difference(found: ProgramDifference) -> None:

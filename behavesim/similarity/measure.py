@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from behavesim.similarity.archive import Algorithm, Archive, Column, Shape, check_shapes, runs_of
 from behavesim.similarity.pairs import (
     MeasureSettings,
-    check_comparable,
     check_coordinates,
     check_count,
     check_finite,
+    check_pair,
     raw_similarity,
 )
 from behavesim.trajectory import AlgorithmRun, Trajectory
@@ -85,14 +85,14 @@ class BehaveSim(MeasureSettings):
         )
         return _expectation(sims, shape)
 
-    def refuse(self, algorithm: Algorithm, archive: Archive) -> None:
+    def check_algorithm(self, algorithm: Algorithm, archive: Archive) -> None:
         """Raise TrajectoryError if an algorithm cannot be compared with those of an archive, which has at least one."""
         # Coordinates beyond ±LARGEST are refused too: two such algorithms could have no finite similarity, and that
         # would be found only once both are in the archive.
         runs, shape = runs_of(algorithm)
         check_shapes(archive.shape, shape)
         for run, column in zip(runs, archive.columns, strict=True):
-            check_comparable(run, column.distinct[0], self)
+            check_pair(run, column.distinct[0], self)
             if not self._is_within_unit(run, column):
                 self._against(run, column)
             check_coordinates(run)
@@ -154,7 +154,7 @@ class BehaveSim(MeasureSettings):
     def _against(self, run: AlgorithmRun, column: Column, first: int = 0) -> Similarities:
         """Return, (distinct runs - first,), Sim of one run and each distinct run of a column from index `first` on."""
         if isinstance(run, Trajectory) and (compare := column.comparer(self)):
-            check_comparable(run, column.distinct[0], self)
+            check_pair(run, column.distinct[0], self)
             if (sims := compare(run, self.length(len(run)), first, self)) is not None:
                 check_finite(sims)
                 return np.clip(sims, 0.0, 1.0) if self.clip else sims

@@ -118,7 +118,7 @@ def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) 
         return _prefix_dtw(x, y, settings)
     check_run(x)
     check_run(y)
-    check_comparable(x, y, settings)
+    check_pair(x, y, settings)
     if x == y:
         return 1.0
     similarity = _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
@@ -144,7 +144,7 @@ def check_alike(x: AlgorithmRun, y: AlgorithmRun) -> None:
             raise TrajectoryError(f"vectors must have the same dimensions; got {min(dimensions)} and {max(dimensions)}")
 
 
-def check_comparable(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> None:
+def check_pair(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> None:
     """Raise TrajectoryError if two runs differ in kind or dimensions, or do not suit the measure and normaliser."""
     check_alike(x, y)
     if x.kind == "vectors" and settings.normaliser == "pair" and settings.measure != "cosine":
@@ -223,7 +223,7 @@ def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> fl
 
 def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
     """Return the mean cosine of the segments; raises TrajectoryError if a run has one state or overflows."""
-    assert isinstance(x, Trajectory) and isinstance(y, Trajectory), "check_comparable refuses samples"
+    assert isinstance(x, Trajectory) and isinstance(y, Trajectory), "check_pair refuses samples"
     states_x, states_y = (run.data[settings.kept(len(run))] for run in (x, y))
     if min(len(states_x), len(states_y)) < 2:
         raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")

@@ -51,7 +51,7 @@ class Behaviours:
 
         Args:
             measure: compares them. Its `clip` and `strict` are ignored: `means` does not clip, the others do, and only
-                `refusal` is strict.
+                `why_incomparable` is strict.
             ways: divides the registered programs by behaviour, for prompts; None if no prompt describes behaviour.
         """
         self._measure = measure
@@ -157,7 +157,7 @@ class Behaviours:
         self._refuse_unkept()
         return self._algorithms[candidate]
 
-    def refusal(self, algorithm: Algorithm) -> str:
+    def why_incomparable(self, algorithm: Algorithm) -> str:
         """Return a line why an algorithm's trajectories cannot be compared with the template's; '' if they can.
 
         A distance above the normaliser is such a reason. It is '' too if behaviours are not kept. Raises KeyError
@@ -170,7 +170,7 @@ class Behaviours:
         if self._template is None:
             self._template = Archive([self._algorithms[TEMPLATE]])
         try:
-            self._strict.refuse(algorithm, self._template)
+            self._strict.check_algorithm(algorithm, self._template)
         except TrajectoryError as error:
             return f"what the program does cannot be compared with what the template does: {error}"
         return ""

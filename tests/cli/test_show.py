@@ -54,7 +54,7 @@ def test_the_document_has_all_of_it(made: Command) -> None:
 
 def test_a_rejected_candidate_says_where_and_why(made: Command) -> None:
     said = " ".join(made("show", "first", 2).out.replace("│", " ").split())
-    assert "rejected in evaluation, exception: ZeroDivisionError: division by zero" in said
+    assert "rejected in evaluation, exception (raised an exception): ZeroDivisionError: division by zero" in said
 
 
 def test_a_candidate_without_an_outcome_has_no_time(made: Command) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.engine.outcome import check_comparable, is_paid, outcome_of_copy, outcome_of_verdict, read_program
+from behavesim.engine.outcome import fail_incomparable, is_paid, outcome_of_copy, outcome_of_verdict, program_of_reply
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.reading import Program
 from behavesim.state.behaviours import Behaviours
@@ -24,13 +24,13 @@ PROGRAM = Program("def f(): ...", "An idea.", "key")
 
 class TestReply:
     def test_its_program_is_named_by_its_hash(self) -> None:
-        program = read_program(TASK, QUESTION, Reply(FENCED, "m"), "")
+        program = program_of_reply(TASK, QUESTION, Reply(FENCED, "m"), "")
         assert isinstance(program, Program)
         assert (program.source.strip(), program.hash) == (Toy.template.strip(), program_hash(program.source))
 
     @pytest.mark.parametrize(("asks_thought", "thought"), [(False, ""), (True, "An idea.")])
     def test_its_thought_is_read_where_one_was_asked_for(self, asks_thought: bool, thought: str) -> None:
-        program = read_program(TASK, Asked(3, (), None, Prompt("", "e1", asks_thought)), Reply(FENCED, "m"), "")
+        program = program_of_reply(TASK, Asked(3, (), None, Prompt("", "e1", asks_thought)), Reply(FENCED, "m"), "")
         assert isinstance(program, Program)
         assert program.thought == thought
 
@@ -43,7 +43,7 @@ class TestReply:
         ],
     )
     def test_one_without_a_program_is_a_rejection_that_says_why(self, reply: Reply, reason: str) -> None:
-        rejection = read_program(TASK, QUESTION, reply, "")
+        rejection = program_of_reply(TASK, QUESTION, reply, "")
         assert isinstance(rejection, Rejected)
         assert (rejection.candidate, rejection.stage, rejection.reason) == (3, "extraction", reason)
         assert rejection.message
@@ -73,13 +73,13 @@ class TestVerdict:
         template = Evaluated(TEMPLATE, Toy.template, 9.0, (9.0,), TOURS)
         behaviours.apply(template, (TEMPLATE,))
         fine, odd = Verdict(1.0, (1.0,), TOURS, 0.5), Verdict(1.0, (1.0,), (*TOURS, *TOURS), 0.5)
-        assert check_comparable(fine, behaviours) is fine
-        failure = check_comparable(odd, behaviours)
+        assert fail_incomparable(fine, behaviours) is fine
+        failure = fail_incomparable(odd, behaviours)
         assert isinstance(failure, Failure)
         assert (failure.reason, failure.cpu_s) == ("incomparable", 0.5)
         assert "cannot be compared with what the template does" in failure.message
         crashed = Failure("crash")
-        assert check_comparable(crashed, behaviours) is crashed
+        assert fail_incomparable(crashed, behaviours) is crashed
 
 
 @pytest.mark.parametrize("verdict", [Verdict(2.0, (2.0,), TOURS, 0.5), Failure("timeout", "after 5 s", 5.0)])

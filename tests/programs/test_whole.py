@@ -289,8 +289,8 @@ def test_markers_out_of_order_are_told_before_a_run_begins():
 
 @pytest.mark.parametrize("program", [FRAMED.replace("-END", "-STOP"), FRAMED.replace("main", "run"), "x = 1\n"])
 def test_a_persons_program_that_changes_what_is_outside_the_blocks_is_refused(program):
-    assert reason(WholeForm(FRAMED).refusal(program)) == "outside"
-    assert WholeForm(FRAMED).refusal(FRAMED.replace("return 1", "return 2")) is None
+    assert reason(WholeForm(FRAMED).failure_of(program)) == "outside"
+    assert WholeForm(FRAMED).failure_of(FRAMED.replace("return 1", "return 2")) is None
     frame = Frame.of(FRAMED)
     assert frame.spans(program) is None
     assert [FRAMED[begin:end] for begin, end in frame.spans(FRAMED)] == ["def f():\n    return 1\n"]
@@ -298,9 +298,9 @@ def test_a_persons_program_that_changes_what_is_outside_the_blocks_is_refused(pr
 
 def test_a_persons_program_may_be_as_long_as_said_and_no_longer():
     form = WholeForm("x\n", ".txt")
-    assert form.refusal("x" * LONGEST_PROGRAM) is None
+    assert form.failure_of("x" * LONGEST_PROGRAM) is None
     said = f"the program has {LONGEST_PROGRAM + 1} characters; at most {LONGEST_PROGRAM} are taken"
-    assert form.refusal("x" * (LONGEST_PROGRAM + 1)) == Failure("too-long", said)
+    assert form.failure_of("x" * (LONGEST_PROGRAM + 1)) == Failure("too-long", said)
 
 
 def edited(reply: str, base: str) -> Program | Failure:

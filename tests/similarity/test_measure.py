@@ -248,17 +248,17 @@ def test_a_distance_outside_the_normaliser_is_refused_one_by_one_and_against_man
     with pytest.raises(TrajectoryError, match="apart, more than the task"):
         measure.one_vs_many([x], Archive([[x], [y]]))
     with pytest.raises(TrajectoryError, match="apart, more than the task"):
-        measure.refuse([x], Archive([[x], [y]]))
+        measure.check_algorithm([x], Archive([[x], [y]]))
 
 
 def test_what_cannot_be_compared_is_refused_without_comparing_it(monkeypatch):
     monkeypatch.setattr(BehaveSim, "_against", lambda *_: pytest.fail("no distance can be too great"))
     archive = Archive([[A], [B]])
-    BehaveSim(6).refuse([C], archive)
-    BehaveSim("pair").refuse([C], archive)
+    BehaveSim(6).check_algorithm([C], archive)
+    BehaveSim("pair").check_algorithm([C], archive)
     for algorithm, message in (([A, B], "1 and 2 instances"), ([P], "of one kind"), ([[A, B]], "starting points")):
         with pytest.raises(TrajectoryError, match=message):
-            BehaveSim(6).refuse(algorithm, archive)
+            BehaveSim(6).check_algorithm(algorithm, archive)
 
 
 @pytest.mark.parametrize("length", [2**16, 70_000])

@@ -232,7 +232,7 @@ def test_vectors_of_any_size_have_the_similarity_of_the_oracle_or_none(measure, 
     found = found_or_none(lambda: m.similarity(x, y))
     assert found == found_or_none(lambda: m.one_vs_many([x], [[y]])[0])
     assert found == found_or_none(lambda: m.matrix([[x], [y]])[0, 1])
-    is_refused = found_or_none(lambda: m.refuse([x], Archive([[y]])) or 0.0) is None
+    is_refused = found_or_none(lambda: m.check_algorithm([x], Archive([[y]])) or 0.0) is None
     if found is not None:
         assert math.isclose(found, oracle(x, y, m), rel_tol=1e-9, abs_tol=1e-9)
     elif not strict:

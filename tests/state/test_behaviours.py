@@ -111,7 +111,7 @@ def test_of_programs_that_do_the_same_the_preferred_one_stands_for_both() -> Non
 
 class TestRefusal:
     def test_what_can_be_compared_with_the_template_is_not_refused(self) -> None:
-        assert behaviours().refusal(DOES[2]) == ""
+        assert behaviours().why_incomparable(DOES[2]) == ""
 
     @pytest.mark.parametrize(
         ("trajectory", "said"),
@@ -121,7 +121,7 @@ class TestRefusal:
         ],
     )
     def test_what_cannot_is_refused_with_the_reason(self, trajectory: Trajectory, said: str) -> None:
-        refused = behaviours().refusal((trajectory,))
+        refused = behaviours().why_incomparable((trajectory,))
         assert refused.startswith("what the program does cannot be compared with what the template does: ")
         assert said in refused
 
@@ -130,7 +130,7 @@ class TestRefusal:
         known, alive = Behaviours(RAW), {TEMPLATE}
         for candidate in (TEMPLATE, 0, 1):
             known.apply(Evaluated(candidate, "", 1.0, (1.0,), (far[candidate],)), alive)
-            assert known.refusal((far[candidate],)) == ""
+            assert known.why_incomparable((far[candidate],)) == ""
         known.apply(Added(0, "0"), {TEMPLATE, 0})
         assert known.means(1, {"0": [0]}) == {"0": -1.0}
 
