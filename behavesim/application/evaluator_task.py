@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -213,13 +214,16 @@ def understanding(file: EvaluatorFile, first: Evaluated, behaviour: str, limits:
     numbers = (
         f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}" for name, value in metrics.items()
     )
-    stages = " and ".join(f"{least:g} after stage {stage}" for stage, least in enumerate(file.thresholds, 1))
+    stages = " and ".join(
+        f"{needed:g} after stage {stage}" for stage, needed in enumerate(file.thresholds, 1) if math.isfinite(needed)
+    )
+    stopped = "below" if file.direction == "maximise" else "above"
     facts = {
         "evaluator": f"{file.evaluator}, called as {KINDS[file.convention]}",
         "first program": f"{file.program}, score {first.score:.6g}",
         "score": f"{score}; {'lower' if file.direction == 'minimise' else 'higher'} is better",
         "its numbers": ", ".join(numbers),
-        "stages": f"{stages}; a program below keeps the score it has" if stages else "",
+        "stages": f"{stages}; a program {stopped} keeps the score it has" if stages else "",
         "best known": "" if file.best_known is None else f"{file.best_known:g}",
         "bound": "" if file.bound is None else f"{file.bound:g}",
         "behaviour": behaviour,
@@ -274,8 +278,8 @@ def _configuration(
         path = next((each for each in beside if each.is_file()), None)
     if path is None:
         # that project's own defaults: an evaluator in stages is run in stages
-        return Configuration.usual(most_thresholds(convention, place)).values
-    found = read_configuration(path, most_thresholds(convention, place))
+        return Configuration.usual(most_thresholds(convention, place), wanted.is_minimised).values
+    found = read_configuration(path, most_thresholds(convention, place), wanted.is_minimised)
     used = ", ".join(f"{name} {_short(value)}" for name, value in found.values.items())
     tell(f"{path.name}, where no option says otherwise: {used or 'nothing used'}{_ignored_in_words(found.ignored)}")
     return found.values

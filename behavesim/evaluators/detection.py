@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import math
 import operator
 import sys
 import tempfile
@@ -243,11 +244,14 @@ class _Read(BaseModel):
     has_stages: bool = Field(True, alias="evaluator.cascade_evaluation")
     thresholds: tuple[float, ...] = Field((0.5, 0.75, 0.9), alias="evaluator.cascade_thresholds")
 
-    def values(self, thresholds: int) -> dict[str, Any]:
+    def values(self, thresholds: int, is_minimised: bool) -> dict[str, Any]:
         """Return the known values, by names of `EvaluatorFile` fields and settings, with `thresholds` thresholds at
         most.
         """
         # Of the thresholds they have at most so many as the evaluator uses, and none of them if it has no stages.
+        # OpenEvolve's own are least scores; for costs, nobody has said where a stage stops, so that none does.
+        is_usual = "thresholds" not in self.model_fields_set
+        known = (math.inf,) * thresholds if is_usual and is_minimised else self.thresholds[:thresholds]
         found = {
             "budget": self.budget,
             "seed": self.seed,
@@ -255,7 +259,7 @@ class _Read(BaseModel):
             "description": None if self.description is None else self.description.strip(),
             "timeout_s": self.timeout_s,
             "best_known": self.best_known,
-            "thresholds": (self.has_stages and self.thresholds[:thresholds]) or None,
+            "thresholds": (self.has_stages and known) or None,
         }
         return {name: value for name, value in found.items() if value is not None}
 
@@ -268,16 +272,19 @@ class Configuration:
     ignored: tuple[str, ...] = ()
 
     @classmethod
-    def usual(cls, thresholds: int) -> Configuration:
-        """Return what holds without a file: as many of OpenEvolve's thresholds 0.5, 0.75 and 0.9 as are used."""
-        return cls(_Read.model_validate({}).values(thresholds))
+    def usual(cls, thresholds: int, is_minimised: bool = False) -> Configuration:
+        """Return what holds without a file: as many of OpenEvolve's thresholds 0.5, 0.75 and 0.9 as are used.
+
+        If lower scores are better, they are infinite: no stage is left out.
+        """
+        return cls(_Read.model_validate({}).values(thresholds, is_minimised))
 
 
-def read_configuration(path: Path, thresholds: int) -> Configuration:
+def read_configuration(path: Path, thresholds: int, is_minimised: bool = False) -> Configuration:
     """Return what a config.yaml says; `thresholds` is the largest number of them that the evaluator uses.
 
-    They are OpenEvolve's defaults if the file gives none and does not turn stages off. Raises UsageError if the file
-    cannot be read, is not YAML, or a value has the wrong kind.
+    They are those of `Configuration.usual` if the file gives none and does not turn stages off. Raises UsageError if
+    the file cannot be read, is not YAML, or a value has the wrong kind.
     """
     import yaml  # imported late: few runs have such a file
 
@@ -292,7 +299,10 @@ def read_configuration(path: Path, thresholds: int) -> Configuration:
         found = _Read.model_validate(flat)
     except ValidationError as error:
         raise UsageError(f"{path}: {validation_message(error)}") from None
-    values, given = found.values(thresholds), found.thresholds if "thresholds" in found.model_fields_set else ()
+    values, given = (
+        found.values(thresholds, is_minimised),
+        found.thresholds if "thresholds" in found.model_fields_set else (),
+    )
     unused = "/".join(map(str, given[len(values.get("thresholds", ())) :]))
     others = tuple(key for key in flat if key not in read)
     return Configuration(values, (f"evaluator.cascade_thresholds {unused}", *others) if unused else others)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -274,8 +275,13 @@ def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
 
 def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> list[str]:
     """Return the rules for programs that an evaluator runs, one a line."""
-    has_blocks, thresholds = "EVOLVE-BLOCK-START" in task.template, task.file.thresholds
-    passing = " and ".join(f"at least {least:g} in stage {stage}" for stage, least in enumerate(thresholds, 1))
+    has_blocks, is_maximised = "EVOLVE-BLOCK-START" in task.template, task.objective.direction == "maximise"
+    bound, worse = ("at least", "Below") if is_maximised else ("at most", "Above")
+    passing = " and ".join(
+        f"{bound} {needed:g} in stage {stage}"
+        for stage, needed in enumerate(task.file.thresholds, 1)
+        if math.isfinite(needed)
+    )
     is_python = ".py" in task.template if not task.suffix else task.suffix == ".py"
     rules = [
         _judged(task),
@@ -283,8 +289,8 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
         if has_blocks
         else "",
         f"The evaluation has stages: to be evaluated to the end, a program needs {passing}. "
-        "Below that it keeps the score of the stage where it stopped."
-        if thresholds
+        f"{worse} that it keeps the score of the stage where it stopped."
+        if passing
         else "",
         f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory, no network, "
         "and temporary files alone to write to.",

@@ -46,9 +46,9 @@ class EvaluatorFile:
     """The content of a task's TOML file, with absolute paths.
 
     `evaluator` is a Python file, "FILE.py:Class", "module:Class", or a command with `{program}` for the program's path.
-    `program` is the first program: a file, or a folder of files. `thresholds`, for openevolve alone, are the least
-    scores with which a program goes on from stage 1 to 2, and from 2 to 3; below, it keeps the score of the stage where
-    it stopped. Without any, only `evaluate` is called.
+    `program` is the first program: a file, or a folder of files. `thresholds`, for openevolve alone, are the worst
+    scores with which a program goes on from stage 1 to 2, and from 2 to 3; a worse one keeps the score of the stage
+    where it stopped. Without any, only `evaluate` is called.
     `entry_point` is the name that a class evaluator calls. `runs_in` is the folder in which a command runs.
     `root` is the folder above the evaluator's from which it imports, such as its repository; "" for none.
     `best_known` is a score, None if none is known. No score can be better than `bound`: a program with a better one is

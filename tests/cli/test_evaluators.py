@@ -68,6 +68,18 @@ def test_a_config_beside_the_evaluator_is_read_and_what_is_ignored_is_said_in_a_
     assert file["edits"] == "diff"
 
 
+def test_where_lower_scores_are_better_only_stated_thresholds_are_told(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    text = (tmp_path / "evaluator.py").read_text()
+    (tmp_path / "evaluator.py").write_text(f"{text}\n\nevaluate_stage1 = evaluate_stage2 = evaluate\n")
+    found = behavesim("run", *options, "--minimise", "--dry-run", "--json").document
+    assert "stages" not in found["understood"] and "has stages" not in str(found)
+    (tmp_path / "config.yaml").write_text("evaluator: {cascade_thresholds: [7]}\n")
+    found = behavesim("run", *options, "--minimise", "--dry-run", "--json").document
+    assert found["understood"]["stages"] == "7 after stage 1; a program above keeps the score it has"
+    assert "needs at most 7 in stage 1. Above that" in str(found)
+
+
 def test_thresholds_count_only_for_stages_that_there_are(behavesim: Command, tmp_path: Path) -> None:
     options = FOLDERS["openevolve"].made(tmp_path)
     ended = behavesim("run", *options, "--budget", 1)

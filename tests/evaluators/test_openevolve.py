@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,22 @@ def test_a_program_below_the_first_threshold_keeps_that_stages_score_without_the
     assert said.startswith("stopped at stage 1 of 2: its score ") and said.endswith(" is below 0.5")
     assert not bad.failure and "rough look" in rest and bad.metrics["looks"] == 4.0
     assert verdict_of(bad, 0.0).score == bad.score
+
+
+def test_where_a_lower_score_is_better_a_program_above_the_threshold_stops(tmp_path):
+    found = given(
+        tmp_path, '{"a": 0.8}', '{"a": 0.9}', evaluator=STAGES, thresholds=(1.0, 0.8), direction="minimise", metric=""
+    )
+    assert [(each.score, each.stage) for each in found] == [(2.9, 0), (0.9, 2)]
+    assert found[1].feedback.startswith("stopped at stage 2 of 3: its score 0.9 is above 0.8")
+
+
+def test_thresholds_that_nobody_stated_stop_no_cost(tmp_path):
+    (tmp_path / "config.yaml").write_text("max_iterations: 4\n")
+    assert read_configuration(tmp_path / "config.yaml", 2).values["thresholds"] == (0.5, 0.75)
+    assert read_configuration(tmp_path / "config.yaml", 2, True).values["thresholds"] == (math.inf, math.inf)
+    (tmp_path / "config.yaml").write_text("evaluator: {cascade_thresholds: [7]}\n")
+    assert read_configuration(tmp_path / "config.yaml", 2, True).values["thresholds"] == (7.0,)
 
 
 def test_without_thresholds_the_whole_evaluation_is_called():

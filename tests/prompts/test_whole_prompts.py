@@ -103,7 +103,7 @@ def test_the_contract_says_limits_evaluator_stages_and_direction(tmp_path):
     for needed in (
         "7 s of CPU time",
         "imports the program",
-        "0.5 in stage 1 and at least 0.75 in stage 2",
+        "at most 0.5 in stage 1 and at most 0.75 in stage 2. Above that",
         "it keeps the score of the stage where it stopped",
         "the lower it is",
     ):

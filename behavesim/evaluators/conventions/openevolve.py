@@ -18,6 +18,7 @@ from behavesim.evaluators.modules import StandIns, module_of
 from behavesim.evaluators.scores import choose_score, stated_error
 from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
+from behavesim.task.task import Direction
 
 # The name under which an evaluator's file is imported, the same as in OpenEvolve.
 _MODULE = "evaluation_module"
@@ -72,7 +73,7 @@ def load(file: EvaluatorFile) -> Run:
 
     def run(program: Path, recorder: Recorder) -> Result:
         watch_module(program, recorder)
-        return _staged(stages[: len(file.thresholds) + 1], file.thresholds, str(program), file.metric)
+        return _staged(stages[: len(file.thresholds) + 1], file.thresholds, str(program), file.metric, file.direction)
 
     return run
 
@@ -111,10 +112,14 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
 
 
 def _staged(
-    stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str, metric: str = ""
+    stages: list[Callable[[str], Any]],
+    thresholds: tuple[float, ...],
+    program: str,
+    metric: str = "",
+    direction: Direction = "maximise",
 ) -> Result:
-    # A threshold saves work and rejects nobody: a program below it keeps the score by all metrics so far, and the later
-    # stages are left out. A stage fails if it raises or gives no score. The exception of an only stage is raised.
+    # A threshold saves work and rejects nobody: a program that is worse keeps the score by all metrics so far, and the
+    # later stages are left out. A stage fails if it raises or gives no score. The exception of an only stage is raised.
     # later stages may leave out what earlier ones measured: all of it counts, as in OpenEvolve
     metrics: dict[str, Any] = {}
     artifacts: dict[str, Any] = {}
@@ -137,8 +142,10 @@ def _staged(
             break
         if found.score is None:
             return replace(found, stage=number)  # its failure says why
-        if found.score < (least := thresholds[number - 1]):
-            said = f"stopped at stage {number} of {len(stages)}: its score {found.score:.6g} is below {least:g}"
+        needed, score = thresholds[number - 1], found.score
+        if score < needed if direction == "maximise" else score > needed:
+            how = "below" if direction == "maximise" else "above"
+            said = f"stopped at stage {number} of {len(stages)}: its score {score:.6g} is {how} {needed:g}"
             if metric and is_early:  # scores of two kinds cannot be compared
                 return replace(found, score=None, stage=number, failure=f"{said}, and it gives no {metric}")
             return replace(found, stage=number, feedback=f"{said}\n{found.feedback}".rstrip())
