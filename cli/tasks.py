@@ -201,7 +201,8 @@ def _as_json(name: str, task: Task) -> dict[str, Any]:
 
 def evaluators(as_json: AsJson = False) -> None:
     """List the kinds of evaluators that --evaluator takes: what is called, and an example for each."""
-    rows = tuple((name, KINDS[name], shape, example) for name, (shape, example) in SHAPES.items())
+    called_as = {str(name): called for name, called in KINDS.items()}
+    rows = tuple((name, called_as.get(name, "a command"), *row) for name, row in SHAPES.items())
     names = ("convention", "called as", "found by", "example")
     if as_json:
         print_json([dict(zip(("convention", "called_as", "shape", "example"), row, strict=True)) for row in rows])

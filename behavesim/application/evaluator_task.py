@@ -16,8 +16,9 @@ from typing import Any
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
 from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration, root_of
-from behavesim.evaluators.evaluation import Description, describe_evaluator
+from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.scores import averaged
+from behavesim.evaluators.templates import BY_FILES, Description, describe_by_files, settings_of_reevo
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import Evaluated
 from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_program, without_surroundings
@@ -25,7 +26,7 @@ from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_pro
 # Name of the folder, in that of the runs, for the task files that are made from a command's options.
 MADE = ".evaluators"
 # Names of evaluators' files, without suffix, that say nothing of the problem: the task then has their folder's name.
-COMMONPLACE = ("evaluator", "evaluate", "eval")
+COMMONPLACE = ("evaluator", "evaluate", "eval", "problem", "specification")
 # Names of first programs, without suffix, as OpenEvolve's and ShinkaEvolve's examples call them.
 FIRST_PROGRAMS = ("initial_program", "initial")
 # For each convention, how a message on the terminal names it: an evaluator "is called as …".
@@ -39,9 +40,16 @@ KINDS: Mapping[Convention, str] = {
     "algotune": "AlgoTune calls tasks",
     "heurigym": "HeuriGym calls evaluators",
     "gigaevo": "GigaEvo calls validators",
+    "codeevolve": "CodeEvolve calls evaluators",
+    "algodisco": "algodisco calls evaluators",
+    "funsearch": "FunSearch runs specifications",
+    "levi": "LEVI calls score functions",
+    "llamea": "LLaMEA calls evaluators",
+    "reevo": "ReEvo runs scripts",
 }
-# For each convention, the shape by which an evaluator is found to follow it, and an example of the options.
-SHAPES: Mapping[Convention, tuple[str, str]] = {
+# For each convention, the shape by which an evaluator is found to follow it, and an example of the options; the last is
+# a command, as karpathy/autoresearch has it.
+SHAPES: Mapping[str, tuple[str, str]] = {
     "openevolve": (
         "a file with `evaluate(program_path)`, or `evaluate_stage1` to 3",
         "--evaluator evaluator.py --program initial_program.py",
@@ -71,11 +79,32 @@ SHAPES: Mapping[Convention, tuple[str, str]] = {
         "a file with `validate(answer)`, where the program has `entrypoint`",
         "--evaluator validate.py --program initial_programs/first.py",
     ),
+    "codeevolve": (
+        "a file with `evaluate(program_path, results_path)`, which writes JSON",
+        "--evaluator evaluate.py --program src/init_program.py --metric benchmark_ratio",
+    ),
+    "algodisco": (
+        "a class with `evaluate_program(program_str)` alone, as BehaveSim's authors have it",
+        "--evaluator tasks/traveling_salesman/evaluator.py",
+    ),
+    "funsearch": ("a file with the marks `@funsearch.run` and `@funsearch.evolve`", "--evaluator specification.py"),
+    "levi": ("a file with `score_fn(function)` or `score_fn(function, inputs)`", "--evaluator problem.py"),
+    "llamea": (
+        "a file with `evaluate(solution, explogger)`, which calls `solution.set_scores`",
+        "--evaluator evaluate.py --program first.py",
+    ),
+    "reevo": ("a script that imports `gpt` and prints a number last", "--evaluator problems/tsp_aco/eval.py"),
     "command": (
         "a command with {program}, which prints a number or JSON last",
         "--evaluator command:'./judge.sh {program}' --program initial.cpp",
     ),
+    "autoresearch": (
+        "a command whose output has lines `name: number`, one of which --metric names",
+        "--evaluator command:'PYTHONPATH=. python {program}' --program train.py --metric val_bpb --minimise",
+    ),
 }
+# Conventions whose classes are asked for a first program.
+_CLASSES = ("llm4ad", "eoh")
 # Values in a configuration that are settings of the run and no part of its task.
 _SETTINGS = ("seed",)
 # Largest number of ignored keys of a configuration that a message names.
@@ -134,16 +163,19 @@ def task_file(
     file = _describe_task(wanted, convention, place, known, tell)
     tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
     with _written_files(runs) as write:
-        if convention in ("llm4ad", "eoh"):
+        if convention in _CLASSES:
             said = asyncio.run(describe_evaluator(place, allow_weak_isolation, file.root))
-            file = _add_class_description(file, said, write)
+            file = _add_description(file, said, write)
+        elif convention in BY_FILES:
+            first = "" if wanted.program is None else first_program(wanted.program)
+            file = _add_description(file, describe_by_files(convention, place, first), write)
         path = write(f"{file.name}-{_hash(file.to_toml())}.toml", file.to_toml())
         yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
 
 
 def _program_beside(convention: Convention, place: str) -> Path | None:
     """Return the one file beside an evaluator's that is called as first programs are; None if there is not just one."""
-    if convention in ("llm4ad", "eoh", "command"):  # these have a template, or no folder of their own
+    if convention in (*_CLASSES, *BY_FILES, "command"):  # these have a template, or no folder of their own
         return None
     found = [path for path in Path(place).parent.iterdir() if path.is_file() and path.stem in FIRST_PROGRAMS]
     return found[0] if len(found) == 1 else None
@@ -153,22 +185,24 @@ def _describe_task(
     wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any], tell: Callable[[str], None]
 ) -> EvaluatorFile:
     # `known` are the configuration's values by name.
-    if wanted.program is None and convention not in ("llm4ad", "eoh"):
+    if wanted.program is None and convention not in (*_CLASSES, *BY_FILES):
         raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
     if wanted.program is not None and not wanted.program.exists():
         raise UsageError(f"there is no program {wanted.program}; name a file, or a folder of files, with --program")
-    if wanted.metric and convention in ("llm4ad", "eoh"):
+    if wanted.metric and convention in (*_CLASSES, "algodisco"):
         raise UsageError("--metric chooses among several numbers, and a class gives one; leave it out")
     values = {name: value for name, value in known.items() if name not in _SETTINGS}
     if wanted.best_known is not None:
         values["best_known"] = wanted.best_known
     if wanted.edits is not None:
         values["edits"] = wanted.edits
-    elif "edits" not in values and wanted.program is not None and convention not in ("llm4ad", "eoh"):
+    elif "edits" not in values and wanted.program is not None and convention not in (*_CLASSES, *BY_FILES):
         # decided once, for the file: a run goes on as it began, however long its programs become
         length = first_program(wanted.program).count("\n")
         values["edits"] = "diff" if length > LONGEST_IN_FULL else "full"
     is_minimised = wanted.is_minimised or convention in ("eoh", "heurigym")
+    if convention == "reevo":
+        is_minimised = settings_of_reevo(Path(place)).get("obj_type", "min") == "min"
     root = _root(convention, place)
     if root:
         tell(f"imports are looked up in {root}, too, which programs can read")
@@ -189,11 +223,12 @@ def _describe_task(
     return file
 
 
-def _add_class_description(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
-    # If there is no first program, `write` writes the class's template program.
+def _add_description(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
+    # If there is no first program, `write` writes the evaluator's own.
     program = file.program
     if not program and not said.template.strip():
-        raise UsageError(f"{file.name} has no template program; add --program FILE, with a first `{said.entry_point}`")
+        first = f", with a first `{said.entry_point}`" if said.entry_point else ""
+        raise UsageError(f"{file.name} has no template program; add --program FILE{first}")
     if not program:  # in a folder of its own, which is all that an installed evaluator and its programs can read
         program = str(write(f"{file.name}-{_hash(said.template)}/template.py", said.template))
     values = {**vars(file), "program": program, "entry_point": said.entry_point}
@@ -240,6 +275,8 @@ def _root(convention: Convention, place: str) -> Path | None:
         words = (Path(word) for word in re.findall(r"[\w./-]+\.py\b", place))
         return root_of(Path.cwd(), [word for word in words if word.is_file()])
     path = Path(place.partition(":")[0])
+    if convention == "reevo":  # its settings and prompts lie there
+        return path.parents[2]
     if convention == "heurigym" and not (path.parent / "dataset").is_dir():  # its data lie one folder up
         return path.parent.parent
     return root_of(path.parent, [path]) if path.suffix == ".py" else None
@@ -259,10 +296,10 @@ def _name(convention: Convention, place: str) -> str:
     """Return the name of the class, the evaluator's file or its folder, or for a command the current folder."""
     if convention == "command":
         name = Path.cwd().name
-    elif convention in ("llm4ad", "eoh"):
+    elif convention in _CLASSES:
         name = place.rpartition(":")[2]
     else:
-        path = Path(place)
+        path = Path(place.partition(":")[0])
         name = path.parent.name if path.stem in COMMONPLACE else path.stem
     return re.sub(r"[^\w.+-]+", "-", name).strip(".+-") or "evaluator"
 

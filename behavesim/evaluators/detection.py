@@ -27,12 +27,8 @@ COMMAND = "command:"
 def convention_of(text: str) -> tuple[Convention, str]:
     """Return the convention of an evaluator that a person named, and its place: paths made absolute, or the command.
 
-    A script with `--program_path` and `--results_dir` is ShinkaEvolve's. A file with `evaluate` or `evaluate_stage1` is
-    OpenEvolve's, but GEPA's if it has a function whose first parameter is `candidate`. A class with `generate_problem`,
-    `solve` and `is_solution` is AlgoTune's. `evaluate(input_file, output_file)` beside a verifier.py is HeuriGym's, a
-    file with `validate` GigaEvo's. A class derived from `BaseProblem`, in the package `eoh`, or of EoH's older
-    shape is EoH's; any other class is LLM4AD's. "module:Class" is not looked up. Raises UsageError if it is none of
-    these.
+    The comments in `_of_file` and `_of_class` say by which shape each is found. A file with one evaluator class needs
+    no `:Class`. "module:Class" is not looked up. Raises UsageError if it is none of these.
     """
     if text.startswith(COMMAND):
         command = text.removeprefix(COMMAND).strip()
@@ -42,34 +38,72 @@ def convention_of(text: str) -> tuple[Convention, str]:
     place, colon, name = text.rpartition(":")
     if colon and name.isidentifier():
         return _of_class(place, name), f"{_absolute(place)}:{name}"
-    if not text.endswith(".py") or not Path(text).is_file():
+    if not text.endswith((".py", ".txt")) or not Path(text).is_file():
         raise UsageError(
             f"there is no evaluator {text!r}; name a Python file, FILE.py:Class, module:Class, or "
             '"command:CMD {program}"'
         )
-    return _of_file(text), _absolute(text)
+    convention, name = _of_file(text)
+    return convention, f"{_absolute(text)}:{name}" if name else _absolute(text)
 
 
-def _of_file(place: str) -> Convention:
+def _of_file(place: str) -> tuple[Convention, str]:
+    """Return the convention of an evaluator's file, and the class in it that is meant, "" for none."""
     source = read_text_file(Path(place), "evaluator")
     if "--program_path" in source and "--results_dir" in source:
-        return "shinka"
-    body = _tree(source, place).body
-    if any(isinstance(node, ast.FunctionDef) and _first_parameter(node) == "candidate" for node in body):
-        return "gepa"
-    functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
-    if "evaluate" in functions and len(functions["evaluate"].args.args) == 2 and _has_verifier(place):
-        return "heurigym"
-    if {"evaluate", "evaluate_stage1"} & {name for node in body for name in _bound_by(node)}:
-        return "openevolve"
-    if any(isinstance(node, ast.ClassDef) and _is_algotune(node) for node in body):
-        return "algotune"
-    if "validate" in functions:
-        return "gigaevo"
+        return "shinka", ""
+    tree = _tree(source, place)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if any(_mark(function) == "run" for function in functions.values()):  # @funsearch.run
+        return "funsearch", ""
+    # ReEvo and MCTS-AHD write each program to a module `gpt`
+    if "gpt" in imports_of(tree):
+        return "reevo", ""
+    if any(_first_parameter(function) == "candidate" for function in functions.values()):
+        return "gepa", ""
+    if any(_first_parameter(each) == "solution" and "set_scores" in ast.unparse(each) for each in functions.values()):
+        return "llamea", ""
+    parameters = [each.arg for each in functions["evaluate"].args.args] if "evaluate" in functions else []
+    if len(parameters) == 2 and _has_verifier(place):  # evaluate(input_file, output_file)
+        return "heurigym", ""
+    if len(parameters) == 2 and parameters[1].startswith("result"):  # evaluate(program_path, results_path)
+        return "codeevolve", ""
+    if {"evaluate", "evaluate_stage1"} & {name for node in tree.body for name in _bound_by(node)}:
+        return "openevolve", ""
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    if any(_is_algotune(node) for node in classes):
+        return "algotune", ""
+    for function, convention in _BY_FUNCTION.items():
+        if function in functions:
+            return convention, ""
+    own = [node.name for node in classes if _method(node, "evaluate_program")]
+    if len(own) == 1:
+        return _of_class(place, own[0]), own[0]
     raise UsageError(
         f"{place} has neither a function `evaluate(program_path)` nor the options --program_path and --results_dir; "
         f"name a class in it as {place}:Class, or give a command"
     )
+
+
+# Names of functions by which a convention is found, if nothing else tells it.
+_BY_FUNCTION: Mapping[str, Convention] = {"validate": "gigaevo", "score_fn": "levi"}
+
+
+def _mark(function: ast.FunctionDef) -> str:
+    """Return the name of FunSearch's decorator on a function, "run" or "evolve"; "" if it has none."""
+    named = (ast.unparse(each).partition(".") for each in function.decorator_list)
+    return next((name for module, _, name in named if module == "funsearch"), "")
+
+
+def marked_function(source: str, mark: str) -> ast.FunctionDef:
+    """Return the one function of a specification with the decorator `@funsearch.run` or `@funsearch.evolve`.
+
+    Raises UsageError if there is not just one.
+    """
+    found = [node for node in parse(source).body if isinstance(node, ast.FunctionDef) and _mark(node) == mark]
+    if len(found) != 1:
+        raise UsageError(f"a specification marks one function with @funsearch.{mark}, and this marks {len(found)}")
+    return found[0]
 
 
 def _has_verifier(place: str) -> bool:
@@ -87,12 +121,16 @@ def _is_algotune(node: ast.ClassDef) -> bool:
     }
 
 
+def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == name), None)
+
+
 def _of_class(place: str, name: str) -> Convention:
-    """Return the convention of an evaluator class, by the path of a .py file or the name of a module: "eoh" or
-    "llm4ad".
-    """
+    """Return the convention of an evaluator class, by the path of a .py file or the name of a module."""
     # `place` is the path of a .py file or the name of a module. In a file, a class with the base `BaseProblem` follows
-    # "eoh", and one of EoH's older shape; a module does so if it is in the package `eoh`. All others follow "llm4ad".
+    # "eoh", and one of EoH's older shape; a module does so if it is in the package `eoh`. A class whose
+    # `evaluate_program` gets the program's text alone is one of algodisco, the framework of BehaveSim's authors. All
+    # others follow "llm4ad".
     if not place.endswith(".py"):
         return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
     classes = [
@@ -104,6 +142,9 @@ def _of_class(place: str, name: str) -> Convention:
             if _is_algotune(node):
                 return "algotune"
             methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+            method = _method(node, "evaluate_program")
+            if method and len(method.args.args) == 2 and not (method.args.vararg or method.args.kwarg):
+                return "algodisco"
             is_older = not bases and "evaluate" in methods and "evaluate_program" not in methods
             return "eoh" if is_older or "BaseProblem" in bases else "llm4ad"
     raise UsageError(f"{place} has no class {name!r}; it has {', '.join(node.name for node in classes) or 'none'}")
@@ -146,7 +187,7 @@ _ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
 # Packages with stand-ins, which need less than what a repository with the packages themselves has.
-_OFFERED = ("openevolve", "shinka", "AlgoTuneTasks")
+_OFFERED = ("openevolve", "shinka", "AlgoTuneTasks", "algodisco", "llamea", "levi")
 
 
 def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:
@@ -181,6 +222,11 @@ def _imported(script: Path) -> set[str]:
         tree = parse(read_text_file(script, "evaluator"))
     except (SyntaxError, ValueError, UsageError):
         return set()
+    return imports_of(tree)
+
+
+def imports_of(tree: ast.AST) -> set[str]:
+    """Return the first names of all absolute imports in a syntax tree."""
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
     return {name.partition(".")[0] for name in names if name}
@@ -222,7 +268,7 @@ def _tree(source: str, place: str) -> ast.Module:
 
 
 def _absolute(place: str) -> str:
-    return str(Path(place).resolve()) if place.endswith(".py") else place
+    return str(Path(place).resolve()) if place.endswith((".py", ".txt")) else place
 
 
 # Reads an OpenEvolve configuration file (config.yaml): the values that are used here, and the keys ignored.
@@ -413,6 +459,23 @@ def _by_shinka(
     return Called(function, f"[{text}(run) for run in range({runs or 1})]", True, is_known)
 
 
+def constants_in(source: str) -> dict[str, Any]:
+    """Return the names that a Python text assigns at its top level, each with its value where that can be read.
+
+    Raises UsageError if it is no Python.
+    """
+    return dict(_constants(_tree(source, "evaluator")))
+
+
+def last_function(source: str) -> str:
+    """Return the name of the last function at the top level of a Python text; "" if there is none."""
+    try:
+        body = parse(source).body
+    except SyntaxError:
+        return ""
+    return next((node.name for node in reversed(body) if isinstance(node, ast.FunctionDef)), "")
+
+
 def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
     """Yield the names that are assigned at a script's top level and can be read (see `_value`), each with its value."""
     found: dict[str, Any] = {}
@@ -434,9 +497,12 @@ def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
             both = _value(left, constants), _value(right, constants)
             is_number = all(isinstance(each, int | float) for each in both)
             return _CALCULATED[type(operation)](*both) if is_number else None
+        case ast.JoinedStr(parts):
+            texts = [_value(each.value if isinstance(each, ast.FormattedValue) else each, constants) for each in parts]
+            return None if None in texts else "".join(map(str, texts))
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):
         return None
 
 

@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Self
@@ -21,6 +21,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
+from behavesim.evaluators.templates import Description
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
@@ -49,6 +50,12 @@ _LOADERS: Mapping[Convention, str] = {
     "algotune": "algotune",
     "heurigym": "heurigym",
     "gigaevo": "gigaevo",
+    "codeevolve": "openevolve",
+    "algodisco": "classes",
+    "funsearch": "funsearch",
+    "levi": "levi",
+    "llamea": "llamea",
+    "reevo": "reevo",
 }
 _SAID = Path("/tmp/said")
 _SHOWN = 2_000
@@ -322,15 +329,6 @@ def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
 DESCRIBER = "behavesim.evaluators.evaluation:load_description"
 _DESCRIBING = Limits(timeout_s=60.0)
 _LONGEST = 100_000
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a class evaluator says of itself: a program to start from, the name that it calls, and the task in words."""
-
-    template: str
-    entry_point: str
-    description: str
 
 
 async def describe_evaluator(place: str, allow_weak_isolation: bool = False, root: str = "") -> Description:

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +25,11 @@ def module_of(place: str, name: str = "") -> ModuleType:
         return _import(place, name or Path(place).stem) if place.endswith(".py") else importlib.import_module(place)
     except (Exception, SystemExit) as error:  # whatever an evaluator's own code raises; a script may end itself
         raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
+
+
+def program_at(path: Path) -> ModuleType:
+    """Import and return a program's file as the module `program`; raises what that raises."""
+    return _import(str(path), "program")
 
 
 def import_as(place: str) -> None:
@@ -79,9 +84,12 @@ class StandIns(MetaPathFinder, Loader):
             **{name: dict(contents) for name, contents in modules.items()},
         }
 
-    def install(self) -> None:
-        """Put this finder behind all others of the process."""
-        sys.meta_path.append(self)  # the last: an installed package is always preferred to its stand-in
+    def install(self, repository: str = "") -> None:
+        """Put this finder behind all others, or before them if only the folder `repository` has the packages."""
+        # an installed package is always preferred to its stand-in; one in a repository needs packages of its own
+        others = [each for each in sys.path if each != repository]
+        is_installed = any(PathFinder.find_spec(name, others) for name in self._contents if "." not in name)
+        sys.meta_path.insert(0 if repository and not is_installed else len(sys.meta_path), self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

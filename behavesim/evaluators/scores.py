@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from behavesim.evaluators.tracing import is_number
+from behavesim.evaluators.tracing import Result, is_number, numbers
 from behavesim.task.score import Metrics
 
 # Names under which an evaluator says that a program is no solution: with False, or with 0 where it is no count.
@@ -73,3 +73,42 @@ def averaged(known: Metrics, metric: str = "") -> tuple[str, ...]:
 
 def _names(known: Metrics) -> str:
     return f"it gave {', '.join(known)}" if known else "it gave no numbers"
+
+
+# Largest number of examples whose infos become feedback.
+_MOST_TOLD = 5
+
+
+def combine_scores(returned: Sequence[Any], metric: str = "") -> Result:
+    """Return the Result of what an evaluator returned for each example: the mean score, and infos as feedback.
+
+    Each is a score, or a pair of a score and an info: a mapping, in which `metric` is the score if that is not empty.
+    """
+    scores: list[float] = []
+    said: list[str] = []
+    metrics: dict[str, float | str] = {}
+    for place, each in enumerate(returned):
+        value, info = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
+        info = info if isinstance(info, Mapping) else {"info": info}
+        where = f"example {place + 1}: " if len(returned) > 1 else ""
+        if words := stated_error(info):
+            return Result(None, failure=f"{where}{words}", feedback=_in_lines(info), is_stated=True)
+        known = numbers({"score": info.get(metric) if metric else value})
+        score = known.get("score")
+        if not isinstance(score, float):
+            return Result(
+                None, failure=f"{where}the evaluator gave no finite {metric or 'score'}", feedback=_in_lines(info)
+            )
+        scores.append(score)
+        if len(returned) == 1:
+            metrics = numbers(info)
+        else:
+            metrics[f"example {place + 1}"] = score
+        if info and len(said) < _MOST_TOLD:
+            said.append(f"{where}{_in_lines(info)}")
+    return Result(sum(scores) / len(scores), metrics, "\n".join(said))
+
+
+def _in_lines(info: Mapping[str, Any]) -> str:
+    known = numbers(info)
+    return "\n".join(f"{name}: {value}" for name, value in info.items() if name not in known and value is not None)

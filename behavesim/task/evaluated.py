@@ -19,7 +19,23 @@ from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
 # How an evaluator is called: as the project of that name does, or as a command.
-Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command", "gepa", "algotune", "heurigym", "gigaevo"]
+Convention = Literal[
+    "openevolve",
+    "shinka",
+    "llm4ad",
+    "eoh",
+    "command",
+    "gepa",
+    "algotune",
+    "heurigym",
+    "gigaevo",
+    "codeevolve",
+    "algodisco",
+    "funsearch",
+    "levi",
+    "llamea",
+    "reevo",
+]
 # How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
 # Name of the metric that holds how often the first program's functions are called in an evaluation.
@@ -121,7 +137,7 @@ class EvaluatorFile:
     def evaluator_path(self) -> Path | None:
         """The evaluator's Python file; None if it is a command or in an installed module."""
         place = self.evaluator.partition(":")[0]
-        return Path(place) if self.convention != "command" and place.endswith(".py") else None
+        return Path(place) if self.convention != "command" and place.endswith((".py", ".txt")) else None
 
     @property
     def readable(self) -> Path:

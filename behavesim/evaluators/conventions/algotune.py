@@ -13,7 +13,7 @@ from typing import Any
 
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.modules import StandIns, module_of
+from behavesim.evaluators.modules import StandIns, module_of, program_at
 from behavesim.evaluators.tracing import Recorder, Result, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 
@@ -52,7 +52,7 @@ def load(file: EvaluatorFile) -> Run:
 
     def run(program: Path, recorder: Recorder) -> Result:
         watch_module(program, recorder)
-        solve, taken_s = _solver(module_of(str(program), "program")), 0.0
+        solve, taken_s = _solver(program_at(program)), 0.0
         for seed, problem in enumerate(problems):
             solution, seconds = _fastest(solve, problem)
             if not task.is_solution(copy.deepcopy(problem), solution):

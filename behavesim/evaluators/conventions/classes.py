@@ -1,4 +1,4 @@
-"""LLM4AD's and EoH's convention: an object's `evaluate_program` gets a program's text and its function."""
+"""LLM4AD's, EoH's and algodisco's convention: `evaluate_program` gets a program's text, perhaps with its function."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import abc
 import ast
 import importlib
 import inspect
+import itertools
 import math
 import random
 import sys
@@ -13,6 +14,7 @@ import textwrap
 import typing
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,7 +24,7 @@ from behavesim.base.text import parse
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.detection import annotation_of, entry_point
 from behavesim.evaluators.modules import StandIns, module_of, why
-from behavesim.evaluators.tracing import Recorder, Result, numbers
+from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
 from behavesim.task.evaluated import EvaluatorFile
 
 # Changes to a program's text that LLM4AD's evaluators ask for before it is run.
@@ -157,11 +159,17 @@ class OlderProblem:
         return self._problem.evaluate(f"{program_str}\nfrom {_HANDED} import {self.entry_point}\n")
 
 
-def evaluation_of(place: str) -> Any:
+def sandbox_run(*_: Any, **__: Any) -> Any:
+    """Stand-in for algodisco's decorator of methods that run in a process of their own: it leaves them as they are."""
+    return lambda method: method
+
+
+def evaluation_of(place: str, root: str = "") -> Any:
     """Import "module:Name" or "FILE.py:Name" and return that object; a class is made without arguments.
 
-    Stand-ins take the place of `llm4ad` and `eoh` if these are not installed. An object with `evaluate` and `prompts`
-    alone is returned as an OlderProblem. Raises TaskError, in one line, if there is no usable object.
+    Stand-ins take the place of `llm4ad`, `eoh` and `algodisco` if these are not installed, of the last also if it is in
+    the repository `root` alone. An object with `evaluate` and `prompts` alone is returned as an OlderProblem. Raises
+    TaskError, in one line, if there is no usable object.
     """
     StandIns(
         {
@@ -172,6 +180,13 @@ def evaluation_of(place: str) -> Any:
             "eoh.problem": {"BaseProblem": BaseProblem},
         }
     ).install()
+    StandIns(
+        {
+            "algodisco.base.evaluator": {"Evaluator": object},
+            "algodisco.methods.funsearch_behavesim.evaluator": {"FunSearchBehaveSimEvaluator": object},
+            "algodisco.toolkit.sandbox": {"sandbox_run": sandbox_run},
+        }
+    ).install(root)
     module, _, name = place.rpartition(":")
     found = getattr(module_of(module), name, None)
     if found is None:
@@ -196,13 +211,16 @@ def load(file: EvaluatorFile) -> Run:
 
     Raises TaskError if the object cannot be made, or its template program is unusable.
     """
-    evaluation = evaluation_of(file.evaluator)
+    evaluation = evaluation_of(file.evaluator, file.root)
     template = _template(evaluation)
     entry = file.entry_point or _entry(evaluation, template)
     imports = [node for node in parse(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
     returns = annotation_of(template, entry)
+    takes_text = file.convention == "algodisco"
 
     def run(program: Path, recorder: Recorder) -> Result:
+        if takes_text:
+            return _by_text(evaluation, program.read_text())
         source = _asked_for(evaluation, program.read_text(), entry)
         found = None
         if getattr(evaluation, "exec_code", True):
@@ -217,6 +235,25 @@ def load(file: EvaluatorFile) -> Run:
             return result_of(evaluation.evaluate_program(source, found))
 
     return run
+
+
+def _by_text(evaluation: Any, source: str) -> Result:
+    """Return the result of algodisco's evaluator on a program's text; what it returns as `behavior` are the steps."""
+    returned = evaluation.evaluate_program(source)
+    found = result_of(returned)
+    behaviour = returned.get("behavior") if isinstance(returned, Mapping) else None
+    # a list of states for each instance, and each state mostly holds the one before: the last is all of them
+    states = [each for instance in behaviour or () for each in _decisions(instance)]
+    steps = tuple(fingerprint(each) for each in states[:: -(-len(states) // MOST_STEPS) or 1])
+    return replace(found, steps=steps, traced="`behavior`") if steps else found
+
+
+def _decisions(states: Any) -> Sequence[Any]:
+    is_growing = all(
+        isinstance(later, list) and later[: len(state)] == state and len(later) == len(state) + 1
+        for state, later in itertools.pairwise(states)
+    )
+    return list(states[-1]) if is_growing and len(states) > 1 else list(states)
 
 
 def template_of(place: str) -> tuple[str, str, str]:

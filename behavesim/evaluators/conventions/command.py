@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from behavesim.task.evaluated import EvaluatorFile
 # program, which becomes its behaviour.
 TRAJECTORY = "trajectory.json"
 _SAID = 4_000
+# Finds lines such as "val_bpb: 0.9979".
+_LINE = re.compile(r"^(\w+):[ \t]+([-+.\deE]+|nan|inf|-inf)[ \t]*$", re.MULTILINE)
 
 
 def load(file: EvaluatorFile) -> Run:
@@ -67,7 +70,10 @@ def _environment() -> dict[str, str]:
 
 
 def _result(output: str, errors: str, metric: str) -> Result:
-    """Return the result in a command's output: a JSON object or number, all of it or its last line; else a failure."""
+    """Return the result in a command's output: a JSON object or number, all of it or its last line; else a failure.
+
+    With a `metric`, lines `name: number` count too.
+    """
     # a command may print its progress first: then the last line is what counts
     for text in (output, last_line(output)):
         try:
@@ -78,6 +84,9 @@ def _result(output: str, errors: str, metric: str) -> Result:
             return _of_object(said, metric)
         if isinstance(said, int | float) and not isinstance(said, bool):
             return _of_object({"score": said})
+    # a summary in lines, as training scripts print it; a name says which of the numbers is the score
+    if metric and (said := dict(_LINE.findall(output))).get(metric) is not None:
+        return _of_object({name: float(value) for name, value in said.items()}, metric)
     try:
         return _of_object({"score": float(last_line(output))})  # a number that is no JSON, such as +1 or .5
     except ValueError:

@@ -11,14 +11,13 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.modules import module_of
-from behavesim.evaluators.scores import stated_error
-from behavesim.evaluators.tracing import Recorder, Result, numbers
+from behavesim.evaluators.scores import combine_scores
+from behavesim.evaluators.tracing import Recorder, Result
 from behavesim.task.evaluated import EvaluatorFile
 
 # Name of the first parameter by which the function is found, and names of the list of examples beside it.
 CANDIDATE = "candidate"
 _EXAMPLES = ("dataset", "trainset", "DATASET", "TRAINSET")
-_SHOWN = 5
 
 
 def load(file: EvaluatorFile) -> Run:
@@ -36,8 +35,8 @@ def load(file: EvaluatorFile) -> Run:
         # a candidate of named texts has one text here: a program
         candidate = {next(iter(seed)): text} if isinstance(seed, Mapping) and len(seed) == 1 else text
         if examples is None:
-            return _combine([evaluator(candidate)], file.metric)
-        return _combine([evaluator(candidate, example) for example in examples], file.metric)
+            return combine_scores([evaluator(candidate)], file.metric)
+        return combine_scores([evaluator(candidate, example) for example in examples], file.metric)
 
     return run
 
@@ -56,35 +55,3 @@ def _examples(module: ModuleType) -> Sequence[Any] | None:
     if found is not None and not len(found):
         raise TaskError(f"{module.__file__} has an empty data set; fill it, or leave it out")
     return found
-
-
-def _combine(returned: Sequence[Any], metric: str) -> Result:
-    """Return the Result of what the evaluator returned for each example: the mean score, and infos as feedback."""
-    scores: list[float] = []
-    said: list[str] = []
-    metrics: dict[str, float | str] = {}
-    for place, each in enumerate(returned):
-        value, info = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
-        info = info if isinstance(info, Mapping) else {"info": info}
-        where = f"example {place + 1}: " if len(returned) > 1 else ""
-        if words := stated_error(info):
-            return Result(None, failure=f"{where}{words}", feedback=_text(info), is_stated=True)
-        known = numbers({"score": info.get(metric) if metric else value})
-        score = known.get("score")
-        if not isinstance(score, float):
-            return Result(
-                None, failure=f"{where}the evaluator gave no finite {metric or 'score'}", feedback=_text(info)
-            )
-        scores.append(score)
-        if len(returned) == 1:
-            metrics = numbers(info)
-        else:
-            metrics[f"example {place + 1}"] = score
-        if info and len(said) < _SHOWN:
-            said.append(f"{where}{_text(info)}")
-    return Result(sum(scores) / len(scores), metrics, "\n".join(said))
-
-
-def _text(info: Mapping[str, Any]) -> str:
-    known = numbers(info)
-    return "\n".join(f"{name}: {value}" for name, value in info.items() if name not in known and value is not None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.modules import module_of
+from behavesim.evaluators.modules import module_of, program_at
 from behavesim.evaluators.scores import choose_score, stated_error
 from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
@@ -32,7 +32,7 @@ def load(file: EvaluatorFile) -> Run:
 
     def run(program: Path, recorder: Recorder) -> Result:
         watch_module(program, recorder)
-        entry = getattr(module_of(str(program), "program"), _ENTRY, None)
+        entry = getattr(program_at(program), _ENTRY, None)
         if not callable(entry):
             raise ValueError(f"the program defines no function `{_ENTRY}`")
         answer = entry(context) if context is not None and inspect.signature(entry).parameters else entry()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.modules import module_of
+from behavesim.evaluators.modules import module_of, program_at
 from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 
@@ -31,7 +31,7 @@ def load(file: EvaluatorFile) -> Run:
 
     def run(program: Path, recorder: Recorder) -> Result:
         watch_module(program, recorder)
-        solve = getattr(module_of(str(program), "program"), "solve", None)
+        solve = getattr(program_at(program), "solve", None)
         if not callable(solve):
             raise ValueError("the program defines no function `solve(input_file, output_file)`")
         costs: dict[str, float] = {}

@@ -1,9 +1,10 @@
-"""OpenEvolve's convention: `evaluate(program_path)`, or stages of it, returns metrics, perhaps with artifacts."""
+"""OpenEvolve's convention: `evaluate(program_path)`, or stages of it, returns metrics; CodeEvolve's writes them."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import math
 import traceback
 from collections.abc import Callable, Mapping
@@ -62,6 +63,8 @@ class EvaluationResult:
 def load(file: EvaluatorFile) -> Run:
     """Import the evaluator's file; return a function that runs its stages, or else its `evaluate`, on a program.
 
+    CodeEvolve's `evaluate` also gets a path, and writes its metrics there as JSON.
+
     Stages run only if there are thresholds: at most one stage more than thresholds. Raises TaskError, in one line, if
     the file cannot be imported or has no function to call.
     """
@@ -73,7 +76,9 @@ def load(file: EvaluatorFile) -> Run:
 
     def run(program: Path, recorder: Recorder) -> Result:
         watch_module(program, recorder)
-        return _staged(stages[: len(file.thresholds) + 1], file.thresholds, str(program), file.metric, file.direction)
+        results = Path("/tmp/results.json") if file.convention == "codeevolve" else None
+        used = stages[: len(file.thresholds) + 1]
+        return _staged(used, file.thresholds, str(program), file.metric, file.direction, results)
 
     return run
 
@@ -112,11 +117,12 @@ def _stages(module: object) -> list[Callable[[str], Any]]:
 
 
 def _staged(
-    stages: list[Callable[[str], Any]],
+    stages: list[Callable[..., Any]],
     thresholds: tuple[float, ...],
     program: str,
     metric: str = "",
     direction: Direction = "maximise",
+    results: Path | None = None,
 ) -> Result:
     # A threshold saves work and rejects nobody: a program that is worse keeps the score by all metrics so far, and the
     # later stages are left out. A stage fails if it raises or gives no score. The exception of an only stage is raised.
@@ -126,7 +132,7 @@ def _staged(
     found = Result(None)
     for number, stage in enumerate(stages, 1):
         try:
-            given = _called(stage, program)
+            given = _called(stage, program, results)
         except Exception as error:  # a program's fault is a result, beside what earlier stages found out
             if len(stages) == 1:
                 raise
@@ -137,7 +143,7 @@ def _staged(
         artifacts |= getattr(given, "artifacts", None) or {}
         # an early stage may lack the metric: its threshold is then for the usual score
         is_early = number < len(stages) and metric not in metrics
-        found = _result(metrics, artifacts, "" if is_early else metric)
+        found = _result(metrics, artifacts, "" if is_early else metric, results is None)
         if number == len(stages):
             break
         if found.score is None:
@@ -152,9 +158,11 @@ def _staged(
     return found
 
 
-def _called(stage: Callable[[str], Any], program: str) -> Any:
+def _called(stage: Callable[..., Any], program: str, results: Path | None) -> Any:
     """Return what a stage returns for a program at a path; a coroutine is run to its end."""
-    returned = stage(program)
+    returned = stage(program) if results is None else stage(program, str(results))
+    if results is not None:
+        return json.loads(results.read_text()) if results.is_file() else {}
     if inspect.isawaitable(returned):
         import asyncio  # imported late: see `load`
 
@@ -174,7 +182,9 @@ def _metrics(returned: Any) -> Mapping[str, Any]:
     return found
 
 
-def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any], metric: str = "") -> Result:
+def _result(
+    metrics: Mapping[str, Any], artifacts: Mapping[str, Any], metric: str = "", averages: bool = True
+) -> Result:
     """Return the Result of metrics and artifacts; the artifacts and metrics that are not numbers become feedback."""
     known = numbers(metrics)
     said = {name: value for name, value in metrics.items() if name not in known} | dict(artifacts)
@@ -185,7 +195,7 @@ def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any], metric: st
         return Result(None, known, feedback, failure=f"combined_score must be a number, not {given!r:.50}")
     # as in OpenEvolve, neither flags nor an `error` are averaged, and several numbers are
     scored = {name: known[name] for name in known if name != "error" and not _is_flag(metrics.get(name))}
-    score, why = choose_score(known if metric else scored, metric, averages=True)
+    score, why = choose_score(known if metric else scored, metric, averages)
     return Result(score, known, feedback, why)
 
 
