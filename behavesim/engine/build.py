@@ -318,8 +318,13 @@ class Launch:
 
         Raises UsageError if the proposer refuses its settings.
         """
+        return proposer_of(self.settings, self.context)
+
+    @property
+    def context(self) -> ProposerContext:
+        """What the run's proposer is given about the run."""
         settings = self.settings
-        context = ProposerContext(
+        return ProposerContext(
             self.task,
             settings.seed,
             settings.connections,
@@ -330,7 +335,6 @@ class Launch:
             clock=self.clock,
             requests=self.requests,
         )
-        return proposer_of(settings, context)
 
     def judge(self) -> SandboxJudge | EvaluatorJudge:
         """Return the judge of the run's programs, a context manager not entered yet."""

@@ -15,7 +15,8 @@ from aiohttp import ClientSession
 import behavesim as bs
 from behavesim.application.verification import verify_runs
 from behavesim.base.errors import JournalError, ProposerError, UsageError
-from behavesim.proposers.http import ADDRESS, HttpProposer, HttpSettings
+from behavesim.proposers.http import ADDRESS, HttpProposer
+from behavesim.proposers.posted import PostedSettings
 from behavesim.state.events import Asked, Evaluated, Reply, Responded
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -116,7 +117,7 @@ async def test_what_is_no_program_is_refused_with_a_reason(
     begun: Path, status: int, body: object, token: str | None
 ) -> None:
     about = context(folder=begun)
-    async with HttpProposer.of(HttpSettings(), about) as proposer, ClientSession() as session:
+    async with HttpProposer.of(PostedSettings(), about) as proposer, ClientSession() as session:
         asking = asyncio.create_task(proposer.propose(prompt(), 0))
         given, told = await Agent(begun, session)("POST", "/evaluate", body, token)
         assert (given, "error" in told, asking.done()) == (status, True, False)
@@ -134,7 +135,7 @@ async def test_what_is_no_program_is_refused_with_a_reason(
 async def test_every_error_is_an_object_of_json(
     begun: Path, method: str, path: str, body: object, status: int, said: str
 ) -> None:
-    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer, ClientSession() as session:
+    async with HttpProposer.of(PostedSettings(), context(folder=begun)) as proposer, ClientSession() as session:
         asking = asyncio.create_task(proposer.propose(prompt(), 0))
         given, told = await Agent(begun, session)(method, path, body)
         assert (given, list(told)) == (status, ["error"]) and told["error"].startswith(said)
@@ -144,30 +145,30 @@ async def test_every_error_is_an_object_of_json(
 @pytest.mark.parametrize("port", ["70000", "-1", "http"])
 def test_what_is_no_port_is_refused(tmp_path: Path, port: str) -> None:
     with pytest.raises(UsageError, match="port"):
-        HttpProposer.of(HttpSettings(), context(argument=port, folder=tmp_path))
+        HttpProposer.of(PostedSettings(), context(argument=port, folder=tmp_path))
 
 
 async def test_a_port_that_is_taken_is_named(begun: Path) -> None:
-    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
+    async with HttpProposer.of(PostedSettings(), context(folder=begun)) as proposer:
         asking = asyncio.create_task(proposer.propose(prompt(), 0))
         while not ((begun / ADDRESS).exists() and (begun / ADDRESS).read_text()):
             await asyncio.sleep(0.01)
         port = json.loads((begun / ADDRESS).read_text())["url"].rpartition(":")[2]
-        async with HttpProposer.of(HttpSettings(), context(argument=port, folder=begun)) as another:
+        async with HttpProposer.of(PostedSettings(), context(argument=port, folder=begun)) as another:
             with pytest.raises(ProposerError, match=f"cannot take programs at port {port}: .*in use"):
                 await another.propose(prompt(), 0)
         asking.cancel()
     with pytest.raises(UsageError, match="serves a run, which needs a folder"):
-        HttpProposer.of(HttpSettings(), context())
+        HttpProposer.of(PostedSettings(), context())
 
 
 async def test_a_program_too_many_is_refused_and_one_without_an_outcome_is_told_that_the_run_has_stopped(
     begun: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("behavesim.proposers.http.MOST_WAITING", 1)
+    monkeypatch.setattr("behavesim.proposers.posted.MOST_WAITING", 1)
     async with ClientSession() as session:
         agent = Agent(begun, session)
-        async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
+        async with HttpProposer.of(PostedSettings(), context(folder=begun)) as proposer:
             asking = asyncio.create_task(proposer.propose(prompt(), 0))
             taken = asyncio.create_task(agent("POST", "/evaluate", {"program": NEAREST}))
             assert NEAREST in (await asking).text
@@ -191,10 +192,10 @@ async def test_looks_at_the_journal_that_fail_are_told_once_and_followed_by_othe
             raise JournalError("run.db: database is locked")
         return read_events(*given, **more)
 
-    monkeypatch.setattr("behavesim.proposers.http.read_events", failing)
-    monkeypatch.setattr("behavesim.proposers.http.LOOK_S", 0.01)
+    monkeypatch.setattr("behavesim.proposers.posted.read_events", failing)
+    monkeypatch.setattr("behavesim.proposers.posted.LOOK_S", 0.01)
     async with (
-        HttpProposer.of(HttpSettings(), context(folder=begun, tell=told.append)) as proposer,
+        HttpProposer.of(PostedSettings(), context(folder=begun, tell=told.append)) as proposer,
         ClientSession() as session,
     ):
         asking = asyncio.create_task(proposer.propose(prompt(), 0))
@@ -212,16 +213,18 @@ async def test_looks_at_the_journal_that_fail_are_told_once_and_followed_by_othe
 
 
 async def test_whatever_else_ends_the_looks_ends_the_run(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
-        await proposer._listen()
+    async with HttpProposer.of(PostedSettings(), context(folder=begun)) as proposer:
+        asking = asyncio.create_task(proposer.propose(prompt(), 0))
+        while proposer._looking is None:
+            await asyncio.sleep(0.01)
 
         def fault(*given: Any, **more: Any) -> Any:
             raise ZeroDivisionError
 
         with monkeypatch.context() as patch:
-            patch.setattr("behavesim.proposers.http.read_events", fault)
+            patch.setattr("behavesim.proposers.posted.read_events", fault)
             with pytest.raises(ZeroDivisionError):
-                await proposer.propose(prompt(), 0)
+                await asking
 
 
 async def test_no_program_and_no_text_of_the_journal_is_held(begun: Path) -> None:
@@ -232,8 +235,8 @@ async def test_no_program_and_no_text_of_the_journal_is_held(begun: Path) -> Non
             text = f"{number} {big}"
             said = [Asked(number, (), None, prompt()), Responded(number, Reply(text, "http"))]
             await journal.append([*said, Evaluated(number, text, 7.0, (7.0,), (tour,), thought=text)])
-    async with HttpProposer.of(HttpSettings(), context(folder=begun)) as proposer:
-        await proposer._listen()
-        held = len(pickle.dumps((proposer._numbers, proposer._outcomes)))
+    async with HttpProposer.of(PostedSettings(), context(folder=begun)) as proposer:
+        await proposer.follow()
+        held = len(pickle.dumps((proposer._numbers, proposer.outcomes)))
         assert len(proposer._numbers) == count
     assert held < 1_000 * count
