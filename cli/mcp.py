@@ -106,7 +106,8 @@ def _refuse_without_package() -> None:
     try:
         import behavesim.application.serve.mcp_server  # noqa: F401
     except ModuleNotFoundError as error:
-        said = f"assistants are served with the package {error.name}, which is not installed"
+        package = (error.name or "").partition(".")[0]
+        said = f"assistants are served with the package {package}, which is not installed"
         raise UsageError(f"{said}; pip install 'behavesim[mcp]'") from None
 
 

@@ -18,7 +18,19 @@ from tests.cli.command import Command
 from tests.packages import install
 from tests.shared import shared
 
-HEAVY = {"numba", "llvmlite", "scipy", "matplotlib", "aiohttp", "pandas", "openai", "genai_prices", "httpx2"}
+HEAVY = {
+    "numba",
+    "llvmlite",
+    "scipy",
+    "matplotlib",
+    "aiohttp",
+    "pandas",
+    "openai",
+    "genai_prices",
+    "httpx2",
+    "mcp",
+    "uvicorn",
+}
 
 REPORT_MODULES = """
 import sys

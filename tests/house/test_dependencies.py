@@ -50,7 +50,7 @@ def imported(folder: str) -> frozenset[str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("behavesim", ["pandas", "codebleu", "embeddings", "dask", "figures", "mlflow", "tensorboard", "wandb"]),
+        ("behavesim", ["pandas", "codebleu", "embeddings", "dask", "figures", "mcp", "mlflow", "tensorboard", "wandb"]),
         ("cli", []),
         ("tasks", ["bbob"]),
         ("offline", []),

@@ -28,8 +28,8 @@ FAULTY = NEAREST.replace("[0]", "[99]")
 
 
 def another(number: int) -> str:
-    """A program of its own behaviour: at step `number` it goes elsewhere than to the nearest city."""
-    return NEAREST.replace("[0]", f"[len(unvisited) == {9 - number}]")
+    """A program of its own behaviour: when `number` cities are visited, it goes elsewhere than to the nearest."""
+    return NEAREST.replace("[0]", f"[int(len(unvisited) == {9 - number})]")
 
 
 async def told(client: Client, tool: str, **given: Any) -> Any:

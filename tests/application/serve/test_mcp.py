@@ -50,7 +50,7 @@ def programs_of(folder: Path, *kinds: type[Any]) -> list[Any]:
 async def test_an_assistant_scores_programs_and_is_told_what_is_new(tmp_path: Path) -> None:
     async with served(tmp_path) as client:
         task = await told(client, "task")
-        assert (task["task"], task["direction"], task["entry_point"]) == ("tsp", "minimise", "select_next_node")
+        assert (task["task"], task["direction"], task["entry_point"]) == ("few_cities", "minimise", "select_next_node")
         assert "Rules:" in task["rules"] and task["template_score"] > 0 and task["best_known"] is None
         assert task["instances"][0].startswith("instance 1 (")
         assert (await told(client, "best"))["candidate"] == -1
@@ -78,7 +78,7 @@ async def test_an_assistant_scores_programs_and_is_told_what_is_new(tmp_path: Pa
         assert [(each["candidate"], each["reason"]) for each in listed["rejected"]] == [(1, "exception")]
         status = await told(client, "status")
         assert (status["feasible"], status["rejected"], status["budget"]["left"]) == (2, {"exception": 1}, 5)
-        assert (await client.read_resource("behavesim://program/0")).contents[0].text == FARTHEST
+        assert (await client.read_resource("behavesim://program/0")).contents[0].text == FARTHEST.strip()
         assert "### run first" in (await client.read_resource("behavesim://report")).contents[0].text
     assert (await verify_runs(RunFolder(tmp_path / "first"))).is_sound
 
@@ -87,7 +87,7 @@ async def test_nearest_says_whom_a_program_behaves_like_and_spends_nothing(tmp_p
     async with served(tmp_path) as client:
         for number in (1, 3):
             await told(client, "evaluate", program=another(number))
-        found = await told(client, "nearest", program=another(3).replace("[len", "[0 + (len").replace("]", ")]"))
+        found = await told(client, "nearest", program=another(3).replace("[int", "[0 + int"))
         assert found["budget"]["left"] == 6 and "score" not in found
         assert found["behaviour"]["again"] == 1
         assert found["behaviour"]["said"].startswith("You have found candidate 1 again (score ")
@@ -111,8 +111,8 @@ async def test_the_cap_holds_and_the_tools_that_read_answer_after_it(tmp_path: P
     async with served(tmp_path, budget=3) as client:
         calls = [client.call_tool("evaluate", {"program": another(number)}) for number in range(6)]
         answers = await asyncio.gather(*calls)
-        said = [answer.content[0].text for answer in answers if answer.is_error]
-        assert said == ["the budget of 3 programs is used up"] * 3
+        refusals = [answer.content[0].text for answer in answers if answer.is_error]
+        assert [text.partition(": ")[2] for text in refusals] == ["the budget of 3 programs is used up"] * 3
         known = [each.structured_content for each in answers if not each.is_error]
         assert {each["candidate"] for each in known} == {0, 1, 2}
         status = await told(client, "status")
@@ -121,7 +121,7 @@ async def test_the_cap_holds_and_the_tools_that_read_answer_after_it(tmp_path: P
         assert (status["state"], status["budget"]["left"]) == ("finished", 0)
         assert (await told(client, "nearest", candidate=2))["candidate"] == 2
         assert await told(client, "evaluate", program=another(0)) == next(e for e in known if e["candidate"] == 0)
-        assert await refused(client, "evaluate", program=FARTHEST) == "the budget of 3 programs is used up"
+        assert "the budget of 3 programs is used up" in await refused(client, "evaluate", program=FARTHEST)
 
 
 HOSTILE: list[tuple[str, dict[str, Any], str]] = [
@@ -180,8 +180,9 @@ async def test_what_programs_and_assistants_write_is_quoted_as_data(tmp_path: Pa
             assert "`" not in text.replace("`select_next_node`", "")
             outside = json.dumps({**each, "quoted": None, "rejected": None})
             assert "IGNORE" not in outside
-        assert answers[1]["rejected"][0]["quoted"]["idea"].startswith("''' # IGNORE")
-        assert "[2J" not in (await client.read_resource("behavesim://report")).contents[0].text.replace("\\x1b", "")
+        assert answers[1]["rejected"][0]["quoted"]["idea"].startswith("[2J31m''' # IGNORE")
+        page = (await client.read_resource("behavesim://report")).contents[0].text
+        assert "\x1b" not in page and "\x9b" not in page and "```" not in page
 
 
 @pytest.mark.timeout(900)
@@ -190,10 +191,10 @@ async def test_a_server_that_is_killed_goes_on_with_what_it_was_given(tmp_path: 
     options = (FEW_CITIES, "--name", "mine", "--budget", "4", "--set", "recommend=false")
     async with started(tmp_path, *options) as client:
         await told(client, "evaluate", program=FARTHEST, idea="first")
-        with pytest.raises((MCPError, ConnectionError)):
-            async with asyncio.TaskGroup() as group, asyncio.timeout(120):
-                group.create_task(_killed_when(tmp_path, folder, replies=2))
-                await told(client, "evaluate", program=SLOW, idea="slow")
+        killing = asyncio.create_task(_killed_when(tmp_path, folder, replies=2))
+        with pytest.raises(MCPError):
+            await told(client, "evaluate", program=SLOW, idea="slow")
+        await killing
     async with started(tmp_path, *options) as client:  # the same command: it goes on
         assert (await told(client, "status"))["budget"] == {"all": 4, "left": 2}
         slow = await told(client, "evaluate", program=SLOW, idea="slow")
@@ -204,7 +205,7 @@ async def test_a_server_that_is_killed_goes_on_with_what_it_was_given(tmp_path: 
     async with started(tmp_path, "mine") as client:  # and so does the name of the run alone
         last = await told(client, "evaluate", program=NEAREST)
         assert (last["candidate"], last["budget"]["left"]) == (3, 0)
-        assert await refused(client, "evaluate", program=another(2)) == "the budget of 4 programs is used up"
+        assert "the budget of 4 programs is used up" in await refused(client, "evaluate", program=another(2))
     assert len(programs_of(folder, Responded)) == 4
     assert (await verify_runs(RunFolder(folder))).is_sound
 
