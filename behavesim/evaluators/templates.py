@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.base.text import parse
-from behavesim.base.text_file import read_text_file
+from behavesim.base.text import parse, read_text_file
 from behavesim.evaluators.detection import constants_in, last_function, marked_function
 from behavesim.task.evaluated import Convention
 

@@ -25,11 +25,11 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import ToolAnnotations
 
+from behavesim import __version__
 from behavesim.application.evaluation import evaluate_programs
 from behavesim.application.serve.oracle import Oracle, Told, outcome_of_failure
 from behavesim.application.session import Ended, View, advise
 from behavesim.base.errors import BehavesimError, UsageError
-from behavesim.base.version import __version__
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
 from behavesim.prompts.feedback import prose
