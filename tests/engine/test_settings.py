@@ -249,7 +249,7 @@ def test_a_journal_is_read_though_a_part_is_not_installed_any_more(part: str) ->
 
 def test_a_journal_that_names_what_no_part_has_is_refused() -> None:
     known = settings_from_person({"task": "tsp"}).flat()
-    with pytest.raises(UsageError, match="there is no setting 'zzzz'; `behavesim settings` lists them all"):
+    with pytest.raises(UsageError, match="there is no setting 'zzzz'; `behavesim list settings` lists them all"):
         settings_from_journal({**known, "zzzz": 3})
 
 

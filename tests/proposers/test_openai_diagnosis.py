@@ -80,10 +80,11 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 
 def unresolved(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    async def getaddrinfo(*args: Any, **kwargs: Any) -> None:
+    async def resolve(*args: Any, **kwargs: Any) -> None:
         raise socket.gaierror(code, "no")
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    # not the loop's own function, which uvloop lets nobody replace
+    monkeypatch.setattr(aiohttp.resolver.ThreadedResolver, "resolve", resolve)
 
 
 async def test_a_port_where_nobody_listens_is_said_at_once_and_waited_for(verdict: Any) -> None:

@@ -167,7 +167,7 @@ async def test_what_one_model_refuses_another_may_still_get(proposer_of: Any, se
 
 
 async def test_a_thousand_requests_never_exceed_the_limit_of_eight(proposer_of: Any, server: Any) -> None:
-    server.behaviour = chat.slow(chat.echo, 0.001)
+    server.behaviour = chat.slow(chat.echo, 0.01)
     async with proposer_of(connections=8) as proposer:
         answered = await replies(proposer, 1000)
     assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(1000)]
