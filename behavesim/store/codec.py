@@ -9,6 +9,7 @@ import zlib
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -123,63 +124,28 @@ def hash_63(data: bytes) -> int:
 
 # The longest prompt in bytes. A made-up blob of a few kB could else expand to gigabytes when somebody reads it.
 _LONGEST = 1 << 26
-# What most prompts say, as zlib's dictionary. It is part of the file format: once changed, no older prompt can be read.
-#
-# Each row stands alone. With the run's first prompt as the dictionary, its loss would cost all prompts.
-_DICTIONARY = b"""\
-The function to write is `. It is called like this:
-        Args:
-        Return:
-Rules:
-- A program is judged on 5 instances, one after another in the same process. What it keeps between calls is kept.
-- It has 50 s of CPU time for all of them together, compiling and imports included, 2048 MB of memory and one \
-thread. Later, on other instances, it has as much time for each.
-- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other processes \
-are out of its reach.
-- Random numbers that it does not seed come out the same each time, so that equal programs score equally.
-- An exception, a result that breaks a rule, or a limit that is passed loses the program, on whichever instance.
-- The score, the mean over the instances, is better the lower it is.
-
-Here are 2 programs that solve the problem, the better one last.
-
-The search has tried 1,000 programs so far, of which 10 failed. The best one scores , and is not shown here.
-
-How far behind the best score so far on each instance, in %:
-    instance              best so far  program 1  program 2
-The best other ideas tried so far, each with the score of its best program:
-Programs that failed lately; do not repeat their mistakes:
-- exception: IndexError: index 3 is out of bounds for axis 1 with size 3 (line 21) (its idea:
-
-Write a program that scores better than all of them. Find what holds the best of them back, and change the step that \
-is the cause; where another principle should win, take that. A program that does the same in other words is worth \
-nothing.
-
-Answer in two parts and nothing else. First your idea in braces, {like this}: one to three sentences that name no \
-program by number and say what the code really does, with what it takes from others. Then the complete program, \
-imports included, in one fenced Python block. It defines ` as described above; helper functions may stand beside it.
-```
-
-Program 1. Score 1.0 ( on the single instances). Its idea: . Its code:
-
-```python
-import numpy as np
 
 
-def """
+@cache
+def _dictionary() -> bytes:
+    """Return what most prompts say, as zlib's dictionary."""
+    # The file is part of the format: once changed, no older prompt can be read. Each row stands alone: with the run's
+    # first prompt as the dictionary, its loss would cost all prompts.
+    return Path(__file__).with_name("prompt_words.txt").read_bytes()
 
 
 def _compress(text: str) -> bytes:
     data = text.encode()
     if len(data) > _LONGEST:
         raise ValueError(f"a prompt has {len(data):,} bytes, more than {_LONGEST:,}")
-    packer = zlib.compressobj(zdict=_DICTIONARY)
+    packer = zlib.compressobj(zdict=_dictionary())
     return packer.compress(data) + packer.flush()
 
 
 def _decompress(blob: object) -> str:
     if not isinstance(blob, bytes):
         raise ValueError("its prompt is missing")
-    unpacker = zlib.decompressobj(zdict=_DICTIONARY)
+    unpacker = zlib.decompressobj(zdict=_dictionary())
     try:
         text = unpacker.decompress(blob, _LONGEST + 1).decode()
     except (zlib.error, UnicodeDecodeError) as error:

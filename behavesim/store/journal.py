@@ -20,7 +20,7 @@ from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import await_finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import HIGHEST, row_of
-from behavesim.store.database import LATEST, NEW_JOURNAL, is_journal, translate_errors
+from behavesim.store.database import LATEST, is_journal, new_journal, translate_errors
 from behavesim.store.reading import OUTCOME, outcome_of
 
 # Seconds that a commit waits for another process that has locked the database, before it fails.
@@ -82,7 +82,7 @@ class SqliteJournal:
                 [(version,)] = await self._db.execute_fetchall("PRAGMA user_version")
                 if not is_journal(self._path, version):
                     await self._refuse_tables()
-                    await self._db.executescript(NEW_JOURNAL)
+                    await self._db.executescript(new_journal())
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
                     await self._db.execute_fetchall(pragma)
                 [(self._last,)] = await self._db.execute_fetchall(_LAST)

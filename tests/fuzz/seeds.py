@@ -12,7 +12,7 @@ from pathlib import Path
 from behavesim.sandbox.frames import encode_failure, encode_solutions
 from behavesim.store import codec
 from behavesim.store.codec import seal
-from behavesim.store.database import TABLES, VERSION, VIEWS
+from behavesim.store.database import new_journal
 from tests.fuzz.targets import ROWS, Event, row, tasks
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, REJECTED
@@ -64,7 +64,7 @@ def journal(events: list[Event], page: int) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         with closing(sqlite3.connect(path)) as db:
-            db.executescript(f"PRAGMA page_size = {page}; {TABLES} {VIEWS} PRAGMA user_version = {VERSION}")
+            db.executescript(f"PRAGMA page_size = {page}; {new_journal()}")
             for seq, event in enumerate(events, 1):
                 known = getattr(event, "candidate", None)
                 row = (seq, 1e9, known, *codec.encode(event))

@@ -29,10 +29,8 @@ from behavesim.state.events import Evaluated, Event, Rejected
 from behavesim.state.state import RunState
 from behavesim.store import codec
 from behavesim.store.database import (
-    TABLES,
-    VERSION,
-    VIEWS,
     count_registered,
+    new_journal,
     progress,
     read_first_time,
     read_last_event,
@@ -206,7 +204,7 @@ def _folder() -> Iterator[Path]:
 def _empty() -> bytes:
     """A journal's file without events."""
     with _folder() as folder, closing(sqlite3.connect(folder / "run.db")) as db:
-        db.executescript(f"{TABLES} {VIEWS} PRAGMA user_version = {VERSION}")
+        db.executescript(new_journal())
         return (folder / "run.db").read_bytes()
 
 

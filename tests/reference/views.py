@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 
-from behavesim.store.database import NEW_JOURNAL
+from behavesim.store.database import new_journal
 from tests.reference.tables import table
 
 HOLDS = {
@@ -20,9 +20,9 @@ COMMENT = re.compile(r"CREATE (?:TABLE|VIEW) (\w+) (?:AS|\() +-- (.*)")
 
 def views() -> str:
     """Each view and table with its columns."""
-    said = {**dict(COMMENT.findall(NEW_JOURNAL)), **HOLDS}
+    said = {**dict(COMMENT.findall(new_journal())), **HOLDS}
     with sqlite3.connect(":memory:") as made:
-        made.executescript(NEW_JOURNAL)
+        made.executescript(new_journal())
         found = made.execute("SELECT type, name FROM sqlite_schema WHERE type != 'index' ORDER BY type DESC, name")
         rows = [(f"`{name}`", kind, said[name], _columns(made, name)) for kind, name in found.fetchall()]
     return table(("name", "is a", "holds", "columns"), rows)
