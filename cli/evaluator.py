@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from behavesim.application.evaluator_task import KINDS, Made, Wanted, task_file
+from behavesim.application.repository import WantedRepository
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
 from behavesim.evaluators.detection import Called, annotation_of, call_evaluator, convention_of, is_class
@@ -78,6 +79,22 @@ MetricOption = Annotated[
 BoundOption = Annotated[
     float | None, typer.Option(metavar="X", help="A score that no program can pass: a better one is rejected.")
 ]
+RepoOption = Annotated[
+    Path | None,
+    typer.Option("--repo", metavar="DIR", help="Change files of this git repository; give a --command for the score."),
+]
+CommandOption = Annotated[
+    str | None,
+    typer.Option("--command", metavar="CMD", help="With --repo: prints a number or JSON last, run in a copy of it."),
+]
+ShowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--show",
+        metavar="GLOB",
+        help="With --repo: files that may change, such as 'src/*.py'; repeatable (default: sources, but no tests).",
+    ),
+]
 
 
 @contextmanager
@@ -107,9 +124,10 @@ def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     evaluator = options.get("evaluator")
     flags = {"--program": "program", "--evaluator-config": "evaluator_config", "--edits": "edits"}
     given = [flag for flag, name in {**flags, "--minimise": "minimise"}.items() if options.get(name)]
+    repository = _read_repository(options)
     numbers = {"--best-known": options.get("best_known"), "--bound": options.get("bound")}
     given += [flag for flag, value in {**numbers, "--metric": options.get("metric")}.items() if value is not None]
-    if evaluator is None:
+    if evaluator is None and repository is None:
         if given:
             raise UsageError(f"{given[0]} belongs to an evaluator; name it with --evaluator")
         return None
@@ -118,7 +136,21 @@ def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     program, configuration = program and Path(program), configuration and Path(configuration)
     is_minimised, metric = bool(options.get("minimise")), options.get("metric") or ""
     best_known, bound = numbers.values()
-    return Wanted(evaluator, program, configuration, edits, is_minimised, best_known, bound, metric)
+    return Wanted(evaluator or "", program, configuration, edits, is_minimised, best_known, bound, metric, repository)
+
+
+def _read_repository(options: Mapping[str, Any]) -> WantedRepository | None:
+    folder, command, show = (options.get(name) for name in ("repo", "command", "show"))
+    if folder is None:
+        if command or show:
+            raise UsageError(f"{'--command' if command else '--show'} belongs to a repository; name it with --repo")
+        return None
+    own = ("evaluator", "program", "evaluator_config")
+    if used := [f"--{name.replace('_', '-')}" for name in own if options.get(name)]:
+        raise UsageError(f"--repo brings its program and --command its evaluator; leave {used[0]} out")
+    if not (command or "").strip():
+        raise UsageError('--repo needs the command that prints the score; add --command "make score"')
+    return WantedRepository(Path(folder), str(command), tuple(show or ()))
 
 
 # Write a task file around an evaluator, whose score is then trusted.

@@ -17,12 +17,15 @@ from behavesim.store.folder import RunFolder
 from .evaluator import (
     BestKnownOption,
     BoundOption,
+    CommandOption,
     ConfigurationOption,
     EditsOption,
     EvaluatorOption,
     MetricOption,
     MinimiseOption,
     ProgramOption,
+    RepoOption,
+    ShowOption,
     open_task,
 )
 from .options import RUNS, AllowWeakIsolation, Assignments, Budget, RunName, RunsDir, Workers, complete_tasks
@@ -56,6 +59,9 @@ def mcp(
     best_known: BestKnownOption = None,
     bound: BoundOption = None,
     metric: MetricOption = None,
+    repo: RepoOption = None,
+    command: CommandOption = None,
+    show: ShowOption = None,
     budget: Budget = None,
     workers: Workers = None,
     port: Port = None,

@@ -8,11 +8,12 @@ import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from behavesim.application.repository import CheckedOut, WantedRepository, checked_out
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
 from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration, root_of
@@ -21,10 +22,8 @@ from behavesim.evaluators.scores import averaged
 from behavesim.evaluators.templates import BY_FILES, Description, describe_by_files, settings_of_reevo
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import Evaluated
-from behavesim.task.evaluated import Convention, Edits, EvaluatorFile, first_program, without_surroundings
+from behavesim.task.evaluated import MADE, Convention, Edits, EvaluatorFile, first_program, without_surroundings
 
-# Name of the folder, in that of the runs, for the task files that are made from a command's options.
-MADE = ".evaluators"
 # Names of evaluators' files, without suffix, that say nothing of the problem: the task then has their folder's name.
 COMMONPLACE = ("evaluator", "evaluate", "eval", "problem", "specification")
 # Names of first programs, without suffix, as OpenEvolve's and ShinkaEvolve's examples call them.
@@ -124,7 +123,7 @@ class Wanted:
     `edits` is None, the configuration decides; if that says nothing, the first program's length does. `is_minimised`
     says that lower scores are better; those of EoH's problems always are.
     `best_known` is the best score known; None leaves it to the configuration. `bound` and `metric` are as in
-    `EvaluatorFile`.
+    `EvaluatorFile`. A `repository` brings its own evaluator and program, which are "" and None then.
     """
 
     evaluator: str
@@ -135,6 +134,7 @@ class Wanted:
     best_known: float | None = None
     bound: float | None = None
     metric: str = ""
+    repository: WantedRepository | None = None
 
 
 @dataclass(frozen=True)
@@ -155,13 +155,34 @@ def task_file(
     `runs` has the task when the block ends, such as after an error, files that were new are removed. Raises UsageError
     if the evaluator, program or configuration cannot be used, TaskError if the class cannot be loaded.
     """
+    with ExitStack() as stack:
+        found = None
+        if wanted.repository is not None:
+            found = stack.enter_context(checked_out(wanted.repository, runs, tell))
+            evaluator = f"command:{found.evaluator(wanted.repository.command)}"
+            wanted = replace(wanted, evaluator=evaluator, program=found.program)
+        yield stack.enter_context(_task_file(wanted, runs, tell, allow_weak_isolation, found))
+
+
+@contextmanager
+def _task_file(
+    wanted: Wanted, runs: Path, tell: Callable[[str], None], allow_weak_isolation: bool, repository: CheckedOut | None
+) -> Iterator[Made]:
+    """Write the task's file and yield it, as `task_file` says; `repository` lies ready if that is what was wanted."""
     convention, place = convention_of(wanted.evaluator)
     if wanted.program is None and (beside := _program_beside(convention, place)):
         tell(f"the first program is {beside.name}, which stands beside it; --program names another")
         wanted = replace(wanted, program=beside)
     known = _configuration(wanted, convention, place, tell)
     file = _describe_task(wanted, convention, place, known, tell)
-    tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
+    if repository is not None and wanted.repository is not None:
+        name, commit = repository.name, repository.repository.commit
+        file = replace(file, name=name, description=repository.description, repository=repository.repository)
+        file = replace(file, root="", runs_in=str(repository.folder))
+        tell(f"each evaluation runs `{wanted.repository.command}` in a copy of commit {commit[:12]}")
+        tell("its scores are self-reported")
+    else:
+        tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
     with _written_files(runs) as write:
         if convention in _CLASSES:
             said = asyncio.run(describe_evaluator(place, allow_weak_isolation, file.root))
@@ -203,7 +224,7 @@ def _describe_task(
     is_minimised = wanted.is_minimised or convention in ("eoh", "heurigym")
     if convention == "reevo":
         is_minimised = settings_of_reevo(Path(place)).get("obj_type", "min") == "min"
-    root = _root(convention, place)
+    root = None if wanted.repository else _root(convention, place)
     if root:
         tell(f"imports are looked up in {root}, too, which programs can read")
     file = EvaluatorFile(
@@ -218,7 +239,7 @@ def _describe_task(
         runs_in=str(Path.cwd()) if convention == "command" else "",
         **values,
     )
-    if convention == "command" or place.partition(":")[0].endswith(".py"):
+    if wanted.repository is None and (convention == "command" or place.partition(":")[0].endswith(".py")):
         _refuse_wide(file.readable)
     return file
 

@@ -61,6 +61,7 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Task, TaskReference
+from behavesim.task.evaluated import repository_of
 from behavesim.task.verdict import Block, Failure, Verdict
 
 
@@ -134,7 +135,7 @@ async def _rerun(
                     # before a fork no more is asked for than was: later candidates belong to the settings after it
                     budget = settings.budget if is_last else salvage.asks
                     caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())  # saved replies cost nothing again
-                    files = RunFiles(target, target.note, task.suffix)
+                    files = RunFiles(target, target.note, task.suffix, repository_of(task))
                     method = SalvagedMethod(method_of_run(settings, task), salvage.asked)
                     search = assemble_search(settings, task, proposer, known, journal, caps, files, method=method)
                     await _take_up(search, salvage, target)

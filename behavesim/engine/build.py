@@ -69,7 +69,7 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import Activity, read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Split, Task, TaskReference, instances_of
-from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.evaluated import EvaluatorTask, repository_of
 from behavesim.task.verdict import Block
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ class Launch:
         `before` is the active time of earlier sessions; None for a new run.
         """
         caps = Caps.of(self.settings, Prices.named(self.settings.prices).cost, self.clock, before)
-        files = RunFiles(self.folder, self.notices, self.task.suffix)
+        files = RunFiles(self.folder, self.notices, self.task.suffix, repository_of(self.task))
         return assemble_search(self.settings, self.task, proposer, judge, journal, caps, files, self.requests)
 
 

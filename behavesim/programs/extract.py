@@ -33,7 +33,7 @@ from behavesim.programs.reading import (
     truncation_failure,
 )
 from behavesim.task import Task
-from behavesim.task.evaluated import Edits, EvaluatorTask, join_files, separate_files
+from behavesim.task.evaluated import Edits, EvaluatorTask, join_files, refuse_path, separate_files
 from behavesim.task.verdict import Failure
 
 _HEADER = "=== file: "
@@ -47,12 +47,15 @@ class WholeForm:
     """Programs that are whole texts: `initial` is the one that the search starts from, `suffix` names its language.
 
     The suffix is "" for several files. A model writes a program in full or as `edits`. Text outside EVOLVE-BLOCK
-    markers of `initial` stays byte for byte.
+    markers of `initial` stays byte for byte. Of a repository's program, `show` and `kept` say which files may be added
+    to those of `initial` (`refuse_path`).
     """
 
     initial: str
     suffix: str = ".py"
     edits: Edits = "full"
+    show: Sequence[str] = ()
+    kept: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Raise TaskError if the first program's markers are not in pairs, or its files have faulty paths."""
@@ -134,6 +137,9 @@ class WholeForm:
             if path not in given or (frame.has_blocks and frame.blocks_of(given[path]) is None):
                 where = f" of {path}" if path else ""
                 return Failure("outside", f"the text outside the EVOLVE-BLOCK markers{where} must stay as it is")
+        for path in given.keys() - wanted.keys() if self.show else ():
+            if why := refuse_path(path, self.show, self.kept):
+                return Failure("outside", why)
         for path, body in given.items():
             if (path or self.suffix).endswith(".py") and (failure := _syntax(body, parser)):
                 message = f"{path}: {failure.message}" if path else failure.message
@@ -258,7 +264,9 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": "/us
 def form_of(task: Task) -> FunctionForm | WholeForm:
     """Return the form of a task's programs: whole texts for an evaluator that calls no function, else functions."""
     if isinstance(task, EvaluatorTask) and not task.calls_a_function:
-        return WholeForm(task.template, task.file.suffix, task.file.edits)
+        repository = task.file.repository
+        paths = ((), ()) if repository is None else (repository.show, repository.kept)
+        return WholeForm(task.template, task.file.suffix, task.file.edits, *paths)
     return FunctionForm(task.template, task.entry_point)
 
 

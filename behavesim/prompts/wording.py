@@ -288,6 +288,10 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
         "Only text between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change; the rest is put back."
         if has_blocks
         else "",
+        f"Only the files shown may change, and files be added that match {', '.join(task.file.repository.show)}. "
+        "All others are put back."
+        if task.file.repository
+        else "",
         f"The evaluation has stages: to be evaluated to the end, a program needs {passing}. "
         f"{worse} that it keeps the score of the stage where it stopped."
         if passing

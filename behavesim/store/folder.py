@@ -56,7 +56,8 @@ class RunFolder:
     @property
     def best(self) -> Path:
         """The path of the best program's file so far, or of the folder of its files; best.py while there is none."""
-        found = (path for path in self.path.glob("best*") if path.stem == "best" and path.suffix != ".draft")
+        others = (".draft", ".patch")  # a file that is being written, and the best program of a repository as a patch
+        found = (path for path in self.path.glob("best*") if path.stem == "best" and path.suffix not in others)
         return next(found, self.path / "best.py")
 
     @property

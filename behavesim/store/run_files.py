@@ -20,7 +20,9 @@ from behavesim.state.events import (
 from behavesim.state.members import Member
 from behavesim.state.race import describe
 from behavesim.state.state import RunState
-from behavesim.store.folder import RunFolder
+from behavesim.store.folder import RunFolder, replace_file
+from behavesim.store.patch import patch_of
+from behavesim.task.evaluated import EvaluatorFile
 
 # The types of events that the log names, and the words for each.
 NOTED: Mapping[type[Event], str] = {
@@ -38,11 +40,21 @@ MANY = 0.5
 class RunFiles:
     """Observer of a run's events: writes the best program and the log, and warns of estimated tokens and repeats."""
 
-    def __init__(self, folder: RunFolder, tell: Callable[[str], None], suffix: str = ".py") -> None:
-        """`tell` gets a line for each warning; `suffix` is that of a program's file, "" for several files."""
+    def __init__(
+        self,
+        folder: RunFolder,
+        tell: Callable[[str], None],
+        suffix: str = ".py",
+        repository: EvaluatorFile | None = None,
+    ) -> None:
+        """`tell` gets a line for each warning; `suffix` is that of a program's file, "" for several files.
+
+        `repository` is the evaluator's file if programs are of a repository: the best is written as a patch, too.
+        """
         self._folder = folder
         self._tell = tell
         self._suffix = suffix
+        self._repository = repository
         self._has_told_of_estimates = False
         self._repeated = 0
         self._written: Member | None = None
@@ -53,6 +65,9 @@ class RunFiles:
         if leader is not None and leader is not self._written:
             write_best(self._folder, state, self._suffix)
             self._written = leader
+            self._write_patch(state)
+        elif isinstance(event, RunStopped):  # the digest is another one by now
+            self._write_patch(state)
         if isinstance(event, Responded | NoteReceived):
             self._tell_of_estimates(event.reply, state)
         if isinstance(event, RunResumed):
@@ -67,6 +82,21 @@ class RunFiles:
             go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
             counts = f": {state.tally.outcomes} tried, {state.asked} asked for" if state.asked else ""
             self._folder.note(f"{happened}{reason}{counts}{go_on}")
+
+    def _write_patch(self, state: RunState) -> None:
+        best = state.leader
+        if self._repository is None or best is None or best is state.template:
+            return
+        score = f"{best.score!r}{'' if state.started is None else mark(state.started.score_source)}"
+        facts = {"run": self._folder.run, "candidate": str(best.candidate), "score": score}
+        facts |= {"program": best.program_hash, "digest": state.digest()}
+        subject = f"behavesim: candidate {best.candidate} of run {self._folder.run}, score {best.score:.6g}"
+        try:
+            patch = patch_of(self._repository, best.source, subject, facts)
+        except OSError as error:
+            self._tell(f"best.patch cannot be written, as the commit's files cannot be read: {error.strerror}")
+            return
+        replace_file(self._folder.path / "best.patch", patch)
 
     def _tell_of_estimates(self, reply: Reply, state: RunState) -> None:
         if self._has_told_of_estimates or not any(call.estimated_completion for call in reply.calls):

@@ -18,6 +18,8 @@ from behavesim.task.score import PRIVATE, Metrics
 from behavesim.task.task import Direction, Objective, Solution, Split, Task
 from behavesim.trajectory import AlgorithmRun
 
+# Name of the folder, in that of the runs, for the task files that are made from a command's options.
+MADE = ".evaluators"
 # How an evaluator is called: as the project of that name does, or as a command.
 Convention = Literal[
     "openevolve",
@@ -58,6 +60,19 @@ TRAJECTORY = "trajectory"
 
 
 @dataclass(frozen=True)
+class Repository:
+    """The git repository that a program of several files is of.
+
+    `show` are the patterns of paths that may change (see `path_pattern`), `kept` the paths that may not, nor anything
+    below them, though a pattern matches: symbolic links, and files that are not shown.
+    """
+
+    commit: str
+    show: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class EvaluatorFile:
     """The content of a task's TOML file, with absolute paths.
 
@@ -66,6 +81,7 @@ class EvaluatorFile:
     scores with which a program goes on from stage 1 to 2, and from 2 to 3; a worse one keeps the score of the stage
     where it stopped. Without any, only `evaluate` is called.
     `entry_point` is the name that a class evaluator calls. `runs_in` is the folder in which a command runs.
+    `repository` is that of a program which is part of one; its other files lie in `runs_in` then.
     `root` is the folder above the evaluator's from which it imports, such as its repository; "" for none.
     `best_known` is a score, None if none is known. No score can be better than `bound`: a program with a better one is
     rejected. `metric` names the number that is the score, "" for the convention's own. `timeout_s` is in CPU seconds,
@@ -89,6 +105,7 @@ class EvaluatorFile:
     bound: float | None = None
     metric: str = ""
     root: str = ""
+    repository: Repository | None = None
 
     @classmethod
     def read(cls, path: Path) -> EvaluatorFile:
@@ -168,7 +185,8 @@ class EvaluatorFile:
     def from_json(cls, text: str) -> EvaluatorFile:
         """Return the content from what `to_json` wrote, without checks."""
         values = json.loads(text)
-        return cls(**{**values, "thresholds": tuple(values["thresholds"])})
+        repository = Repository(**values["repository"]) if values.get("repository") else None
+        return cls(**{**values, "thresholds": tuple(values["thresholds"]), "repository": repository})
 
 
 # Steps from this on are taken for hashes of values (31 bits); of these, one in 2 000 is smaller.
@@ -247,6 +265,11 @@ class EvaluatorTask(Task):
         return str(decision) if decision < _SMALLEST_HASH else "a value of its own"
 
 
+def repository_of(task: Task) -> EvaluatorFile | None:
+    """Return the file of a task whose programs are of a git repository; None for any other task."""
+    return task.file if isinstance(task, EvaluatorTask) and task.file.repository is not None else None
+
+
 # Largest size of a first program, all its files together, in characters: prompts show it.
 LARGEST = 1 << 20
 
@@ -275,6 +298,30 @@ def first_program(path: Path) -> str:
     if not text.strip() or len(text) > LARGEST:
         raise TaskError(f"the program {path} must hold between 1 and {LARGEST} characters, not {len(text)}")
     return text
+
+
+def path_pattern(pattern: str) -> re.Pattern[str]:
+    """Return what matches the paths of a pattern: `*` stands for any part of a name, `**` for any folders."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
+    words = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(words.get(part, re.escape(part)) for part in parts))
+
+
+# A path that a patch names as it is. Others would need quotes, or are hidden.
+PLAIN_PATH = re.compile(r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*", re.ASCII)
+
+
+def refuse_path(path: str, show: Sequence[str], kept: Sequence[str]) -> str:
+    """Return why a program may not add the file `path` to a repository; "" if it may. See `Repository`."""
+    if not PLAIN_PATH.fullmatch(path):  # such as .git/config
+        return f"the file {path[:100]!r} cannot be added: a path is made of letters, digits and _ + - . /, none hidden"
+    if any(path == each or path.startswith(f"{each}/") for each in kept):
+        return f"the file {path[:100]!r} may not change: it is not shown, or a symbolic link leads there"
+    if not any(path_pattern(pattern).fullmatch(path) for pattern in show):
+        return f"the file {path[:100]!r} may not change; only those shown may, and new ones such as {', '.join(show)}"[
+            :400
+        ]
+    return ""
 
 
 _HEADER = re.compile(r"^=== file: (?P<path>[^\n]+?) ===\n", re.MULTILINE)

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "--workers tls": "the same",
     "http:8437": "it serves at one port until it is ended; tests/proposers/test_http_proposer.py does it",
     "mcp ": "it serves until its client leaves; tests/application/serve/test_mcp.py does it",
+    "--repo ": "it needs a repository; tests/application/test_repository.py does it",
     "--mlflow": "needs the extra mlflow",
     "--wandb": "needs the extra wandb",
     "--tensorboard": "needs the extra tensorboard",
