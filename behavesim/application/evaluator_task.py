@@ -22,7 +22,15 @@ from behavesim.evaluators.scores import averaged
 from behavesim.evaluators.templates import BY_FILES, Description, describe_by_files, settings_of_reevo
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import Evaluated
-from behavesim.task.evaluated import MADE, Convention, Edits, EvaluatorFile, first_program, without_surroundings
+from behavesim.task.evaluated import (
+    JUDGED_APART,
+    MADE,
+    Convention,
+    Edits,
+    EvaluatorFile,
+    first_program,
+    without_surroundings,
+)
 
 # Names of evaluators' files, without suffix, that say nothing of the problem: the task then has their folder's name.
 COMMONPLACE = ("evaluator", "evaluate", "eval", "problem", "specification")
@@ -182,7 +190,8 @@ def _task_file(
         tell(f"each evaluation runs `{wanted.repository.command}` in a copy of commit {commit[:12]}")
         tell("its scores are self-reported")
     else:
-        tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
+        whose = "trusted: it judges answers where no program runs" if convention in JUDGED_APART else "self-reported"
+        tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are {whose}")
     with _written_files(runs) as write:
         if convention in _CLASSES:
             said = asyncio.run(describe_evaluator(place, allow_weak_isolation, file.root))

@@ -47,6 +47,7 @@ from behavesim.store.database import count_registered, read_last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
+from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import TIMED, Block, Failure
 
 # Events that carry settings, under which all later events are judged.
@@ -165,7 +166,7 @@ class Verifier:
     ) -> None:
         """Begin a check; `last_opening` is the last start's or fork's number, `drawn` what to check (None: all)."""
         self._resources = resources
-        self._is_reported = resources.task.score_source == "self-reported"
+        self._is_reported = isinstance(resources.task, EvaluatorTask)
         self._result = result
         self._last_opening = last_opening
         self._drawn = drawn

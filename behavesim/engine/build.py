@@ -33,7 +33,7 @@ from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
 from behavesim.engine.loop import Observe, Search
 from behavesim.engine.outcome import outcome_of_verdict, raced_of_verdict
-from behavesim.evaluators.evaluation import EvaluatorJudge, evaluator_pool
+from behavesim.evaluators.evaluation import JUDGE_LOADER, EvaluatorJudge, evaluator_pool
 from behavesim.methods.method import Method
 from behavesim.programs.extract import WholeForm, form_of
 from behavesim.programs.reading import Program
@@ -187,12 +187,21 @@ def judge_of(
     `tell` gets a line for each self-reported score that can hardly be. Raises TaskError if instances cannot be made.
     """
     if isinstance(task, EvaluatorTask):
-        return EvaluatorJudge(pool, task.file, tell)
+        return EvaluatorJudge(pool, task.file, tell, _answers_judge(settings, task, clock))
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     limits = Limits.of(settings).on(task, split, starts)
     given = (TaskReference(settings.task), split, limits, count, clock, starts, _further(settings, split, further))
     return SandboxJudge(task, pool, RefereePool(*given))
+
+
+def _answers_judge(settings: Settings, task: EvaluatorTask, clock: Heartbeat | None) -> ProgramPool | None:
+    """Return the sandbox, on this machine, that judges what programs answer; None if the evaluator runs beside them."""
+    if task.score_source != "trusted":
+        return None
+    count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
+    given = (task.file, count, Limits.of(settings), settings.allow_weak_isolation, clock, settings.wall)
+    return evaluator_pool(*given, loader=JUDGE_LOADER)
 
 
 @asynccontextmanager

@@ -11,15 +11,17 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import Self
 
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
-from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
 from behavesim.evaluators.templates import Description
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
@@ -73,24 +75,14 @@ def load(given: str) -> Callable[[str], bytes]:
     It changes TMPDIR, HOME and the working directory of the process. Raises TaskError if the evaluator cannot be
     loaded.
     """
-    # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
-    file = EvaluatorFile.from_json(given)
-    os.environ["TMPDIR"] = os.environ["HOME"] = "/tmp"
-    os.chdir(file.folder)
-    if file.root:
-        sys.path.append(file.root)
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), file.root)))
-    module = importlib.import_module(f"behavesim.evaluators.conventions.{_LOADERS[file.convention]}")
+    file, module = _prepare(given)
     run: Run = module.load(file)
-    if sys.version_info >= (3, 14):
-        _fork_processes()
-    # what a first result imports and caches is in all forks then
-    Result(0.0, numbers({"score": 0.5}), "none", steps=metric_steps({"score": 0.5})).encoded()
-
     first = _first_program(file)
 
-    def evaluate(source: str) -> bytes:
+    def evaluate(text: str) -> bytes:
         os.chdir(file.folder)  # the folder may have been replaced by an empty one of the same name
+        variables, source = _separate(text)
+        os.environ.update(variables)
         recorder = Recorder()
         found = _evaluate(run, file, source, recorder)
         if source == first:
@@ -98,6 +90,56 @@ def load(given: str) -> Callable[[str], bytes]:
         return found.encoded()
 
     return evaluate
+
+
+def load_judge(given: str) -> Callable[[str], bytes]:
+    """Load the judge of an EvaluatorFile in JSON; return a function from a program's answer to its Result in JSON.
+
+    What it gets is a JSON list of the answer and of the program's speed (`Judge`). No program runs in the judge's
+    process. Changes and errors are as of `load`.
+    """
+    file, module = _prepare(given)
+    judge: Judge = module.load_judge(file)
+
+    def evaluate(text: str) -> bytes:
+        os.chdir(file.folder)
+        answer, speed = json.loads(text)
+        return _evaluate(lambda *_: judge(answer, speed), file, "", Recorder()).encoded()
+
+    return evaluate
+
+
+def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
+    """Return the file and the convention's module in a process that is ready for an evaluator."""
+    # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
+    file = EvaluatorFile.from_json(given)
+    os.environ["TMPDIR"] = os.environ["HOME"] = "/tmp"
+    os.chdir(file.folder)
+    if file.root:
+        sys.path.append(file.root)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), file.root)))
+    if sys.version_info >= (3, 14):
+        _fork_processes()
+    # what a first result imports and caches is in all forks then
+    Result(0.0, numbers({"score": 0.5}), "none", steps=metric_steps({"score": 0.5})).encoded()
+    return file, importlib.import_module(f"behavesim.evaluators.conventions.{_LOADERS[file.convention]}")
+
+
+# Begins a text with environment variables before the program. No program begins so: it may not choose its instance.
+_GIVEN = "\0"
+
+
+def with_variables(source: str, variables: Mapping[str, str]) -> str:
+    """Return a program's text as a sandbox gets it that sets environment variables before the program runs."""
+    source = source.lstrip(_GIVEN)
+    return f"{_GIVEN}{json.dumps(variables)}\n{source}" if variables else source
+
+
+def _separate(text: str) -> tuple[dict[str, str], str]:
+    if not text.startswith(_GIVEN):
+        return {}, text
+    line, _, source = text.partition("\n")
+    return json.loads(line[1:]), source
 
 
 def _fork_processes() -> None:
@@ -195,6 +237,8 @@ def _is_ours(filename: str) -> bool:
 
 # Address ("module:function") of what the sandbox calls to load an evaluator.
 LOADER = "behavesim.evaluators.evaluation:load"
+# The same for a judge of answers.
+JUDGE_LOADER = "behavesim.evaluators.evaluation:load_judge"
 # Name of the metric that holds the number of the stage at which a program stopped, since its score was too low.
 STOPPED = "stopped_at_stage"
 _JOURNALS = ("run.db", "*/run.db", "*/*/run.db", "*/*/*/run.db")
@@ -208,15 +252,18 @@ def evaluator_pool(
     clock: Heartbeat | None = None,
     wall: str = "",
     devices: tuple[str, ...] = (),
+    loader: str = LOADER,
 ) -> TreePool:
     """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
+
+    With JUDGE_LOADER it is that of a judge of answers, in which no program runs.
 
     They can read the evaluator's folder, or its `root`, as it is when the sandbox starts, without the folders of runs
     in it. Entering raises UsageError if the isolation is below "strong+", unless `allow_weak_isolation`.
     """
     hidden = folders_of_runs(file)
     # without the description: it would stand in the process's command line, which others can read and which is limited
-    loaded = (LOADER, replace(file, description="").to_json())
+    loaded = (loader, replace(file, description="").to_json())
     given = (*loaded, workers, limits, [file.readable], hidden, allow_weak_isolation)
     return TreePool(*given, clock=clock, wall=wall, devices=devices)
 
@@ -237,27 +284,64 @@ def runs_in(folder: Path) -> Iterator[Path]:
             yield journal.parent if journal.parent.parent == folder else journal.parent.parent
 
 
+# Smallest CPU time of a program that counts (s), where speed is the score: differences below it are noise.
+_LEAST_S = 0.002
+
+
 class EvaluatorJudge:
     """Evaluates programs by running an evaluator together with each in `pool`, which it enters and leaves.
 
-    With a `file`, scores beyond its `bound` and its `best_known` are doubted (see the module `doubt`); `tell` gets a
-    line for each of the second kind that is higher than those before.
+    If the file's convention is one of JUDGED_APART, programs only answer in `pool`; `referee`, which is entered and
+    left, too, judges their answers. With a `file`, scores beyond its `bound` and its `best_known` are doubted (see the
+    module `doubt`); `tell` gets a line for each of the second kind that is higher than those before.
     """
 
     def __init__(
-        self, pool: Sandbox, file: EvaluatorFile | None = None, tell: Callable[[str], None] = on_stderr
+        self,
+        pool: Sandbox,
+        file: EvaluatorFile | None = None,
+        tell: Callable[[str], None] = on_stderr,
+        referee: Sandbox | None = None,
     ) -> None:
-        self._pool, self._file, self._tell = pool, file, tell
+        self._pool, self._file, self._tell, self._referee = pool, file, tell, referee
+        self._variables: dict[str, str] = {}  # of the environment in which programs run
+        self._idle_s = self._reference_s = 0.0  # CPU seconds that are no program's own, and of the reference with them
         self._told = 0.0  # the highest leap that was told
         self.traced = ""
         """`Result.traced` of the last program whose result could be read; "" before the first."""
 
     async def __aenter__(self) -> Self:
-        await self._pool.__aenter__()
+        async with AsyncExitStack() as entered:
+            await entered.enter_async_context(self._pool)
+            if self._referee is not None:
+                await entered.enter_async_context(self._referee)
+                await self._prepare_timing(self._referee)
+            self._entered = entered.pop_all()
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        await self._pool.__aexit__(*raised)
+        await self._entered.aclose()
+
+    async def _prepare_timing(self, referee: Sandbox) -> None:
+        """Ask the judge for what programs are told, and time the reference and what is nobody's, if speed counts."""
+        if self._file is None or self._file.convention != "algotune":
+            return
+        from behavesim.evaluators.conventions.algotune import IDLE, REFERENCE  # imported late: it loads numpy
+
+        asked = await referee.send(json.dumps(["", 0.0]))
+        if isinstance(asked, Failure):
+            raise TaskError(f"the evaluator {self._file.evaluator} cannot make its problems: {asked.message}")
+        told = {name: value for name, value in Result.decoded(asked.data).metrics.items() if isinstance(value, float)}
+        self._variables = {name: f"{value:.0f}" for name, value in told.items()}
+        self._idle_s = await self._least_s(IDLE, self._variables)
+        self._reference_s = await self._least_s(IDLE, {**self._variables, REFERENCE: "1"})
+
+    async def _least_s(self, source: str, variables: Mapping[str, str]) -> float:
+        return min([(await self._pool.send(with_variables(source, variables))).cpu_s for _ in range(2)])
+
+    def _speed(self, cpu_s: float) -> float:
+        """Return the speed of a program whose process took so many CPU seconds, as a multiple of the reference's."""
+        return max(self._reference_s - self._idle_s, _LEAST_S) / max(cpu_s - self._idle_s, _LEAST_S)
 
     @property
     def behaviour(self) -> str:
@@ -292,17 +376,29 @@ class EvaluatorJudge:
         return confirm(verdict, again, file)
 
     async def _measure(self, source: str, postponed: Postponed) -> Verdict | Failure:
-        sent = await self._pool.send(source, postponed)
+        sent = await self._pool.send(with_variables(source, self._variables), postponed)
         if isinstance(sent, Failure):
             return sent
-        # the program shares a process with the evaluator and can send anything: nothing here may run code or raise
-        try:
-            found = Result.decoded(sent.data)
-            self.traced = found.traced
-        except ValueError as error:
-            return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500], sent.cpu_s)
-        verdict = verdict_of(found, sent.cpu_s)
+        found, cpu_s = _decode(sent.data), sent.cpu_s
+        # only the answer of a program counts then: it could send a score, too
+        if self._referee is not None and not isinstance(found, Failure) and not found.failure:
+            judged = await self._referee.send(json.dumps([found.answer, self._speed(sent.cpu_s)]), postponed)
+            if isinstance(judged, Failure):
+                return replace(judged, message=f"its answer could not be judged: {judged.message}"[:500], cpu_s=cpu_s)
+            found, cpu_s = _decode(judged.data), cpu_s + judged.cpu_s
+        if isinstance(found, Failure):
+            return replace(found, cpu_s=cpu_s)
+        self.traced = found.traced
+        verdict = verdict_of(found, cpu_s)
         return verdict if self._file is None or isinstance(verdict, Failure) else refuse_impossible(verdict, self._file)
+
+
+def _decode(data: bytes) -> Result | Failure:
+    # a program can share the process and send anything: nothing here may run code or raise
+    try:
+        return Result.decoded(data)
+    except ValueError as error:
+        return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500])
 
 
 def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.evaluators.answers import from_json, to_json
 from behavesim.evaluators.conventions import classes
 from behavesim.evaluators.tracing import Recorder
 from behavesim.task import InvalidSolution, Score
 from behavesim.trajectory import Trajectory
 
-_NUMBERS = "biuf"
 # Largest size of all replies together, as text: the sandbox sends no more than a few megabytes.
 MOST_BYTES = 4_000_000
 
@@ -48,7 +48,7 @@ def collect_replies(evaluation: Any, template: str, function: Callable[..., Any]
     def call_and_record(*arguments: Any, **named: Any) -> Any:
         nonlocal left
         returned = function(*arguments, **named)
-        replies.append(json.dumps(_to_json(returned)))
+        replies.append(json.dumps(to_json(returned)))
         left -= len(replies[-1])
         if left < 0:
             raise OverflowError("the replies are too large to be judged again: write `solve` so that it sends a choice")
@@ -99,37 +99,6 @@ def behaviour_of(solution: Mapping[str, NDArray[Any]], returns: str = "") -> Tra
 def _replies(solution: Mapping[str, NDArray[Any]]) -> list[Any]:
     try:
         found = json.loads(solution["replies"].tobytes())
-        return [_from_json(each) for each in found]
+        return [from_json(each) for each in found]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InvalidSolution(f"the replies cannot be read: {type(error).__name__}") from None
-
-
-def _to_json(value: Any) -> Any:
-    """Return a reply as values of JSON, which `_from_json` takes back; raises TypeError for other kinds."""
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in _NUMBERS:
-        return {"array": value.tolist(), "type": value.dtype.str, "shape": list(value.shape)}
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, tuple):
-        return {"tuple": [_to_json(each) for each in value]}
-    if isinstance(value, list):
-        return [_to_json(each) for each in value]
-    if isinstance(value, Mapping):
-        return {"pairs": [[_to_json(name), _to_json(each)] for name, each in value.items()]}
-    raise TypeError(f"the function returned {type(value).__name__}: return numbers, arrays, texts, lists or tuples")
-
-
-def _from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_from_json(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "tuple" in value:
-        return tuple(_from_json(each) for each in value["tuple"])
-    if "pairs" in value:
-        return {_from_json(name): _from_json(each) for name, each in value["pairs"]}
-    # an untrusted process wrote this: a type of objects would run code where it is read
-    kind = np.dtype(value["type"])
-    if kind.kind not in _NUMBERS:
-        raise ValueError("no numbers")
-    return np.array(value["array"], kind).reshape(value["shape"])[()]

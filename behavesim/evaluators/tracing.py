@@ -45,6 +45,7 @@ class Result:
     stage: int = 0
     steps: tuple[int, ...] = ()  # the behaviour, a number for each step
     traced: str = ""  # what that was taken from
+    answer: str = ""  # what a program returned, as text, for a judge in another process; it makes the other fields
 
     def encoded(self) -> bytes:
         """Return the result as JSON, cut to its limits; a metric that is not finite becomes a text, such as "nan"."""

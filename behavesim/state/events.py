@@ -96,7 +96,7 @@ class RunStarted:
         It is TRAJECTORY for a task's own trajectories. With an evaluator it is the name of what that left: "calls",
         "answers", "metrics" or "trajectory.json", in any case one line of at most 40 characters.
         """
-        if self.score_source == "trusted":
+        if self.score_source == "trusted" and "behaviour" not in self.provenance:
             return TRAJECTORY
         return one_line(self.provenance.get("behaviour", ""), _LONGEST_BEHAVIOUR) or None
 

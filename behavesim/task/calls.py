@@ -13,6 +13,7 @@ import numpy as np
 from behavesim.base.errors import TaskError
 from behavesim.base.plugins import TakesTooLong, file_of, limit_cpu, line_in
 from behavesim.base.text import one_line
+from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.score import Score
 from behavesim.task.task import InvalidSolution, Picture, Split, Task
 
@@ -174,7 +175,7 @@ class InWords:
         """Whether the task has words of its own for decisions; else they are bare numbers, as with an evaluator."""
         kind = type(self.task)
         own = (kind.in_words, kind.choice_in_words) != (Task.in_words, Task.choice_in_words)
-        return own and self.task.score_source == "trusted"
+        return own and not isinstance(self.task, EvaluatorTask)
 
     def name(self, index: int) -> str:
         """Return what kind of instance the one at `index` is, in a few words; "" if the task does not say."""

@@ -38,6 +38,8 @@ Convention = Literal[
     "llamea",
     "reevo",
 ]
+# Conventions that separate what a program answers from what judges it: the judge runs where no program runs.
+JUDGED_APART: tuple[Convention, ...] = ("algotune", "heurigym", "gigaevo")
 # How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
 # Name of the metric that holds how often the first program's functions are called in an evaluation.
@@ -194,7 +196,7 @@ _SMALLEST_HASH = 1_000_000
 
 
 class EvaluatorTask(Task):
-    """A task whose evaluator and programs run together in the sandbox. So its scores are self-reported."""
+    """A task whose evaluator scores programs in the sandbox, mostly together with them: see `score_source`."""
 
     def __init__(self, file: EvaluatorFile, name: str) -> None:
         self.file = file
@@ -212,8 +214,11 @@ class EvaluatorTask(Task):
 
     @property
     def score_source(self) -> ScoreSource:
-        """Self-reported: a program runs in one process with the evaluator, and could change what that says."""
-        return "self-reported"
+        """Self-reported, as a program runs in one process with the evaluator and could change what that says.
+
+        Trusted if the convention lets a process of its own judge what the program answers.
+        """
+        return "trusted" if self.file.convention in JUDGED_APART else "self-reported"
 
     @property
     def entry_point(self) -> str:

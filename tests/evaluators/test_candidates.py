@@ -8,8 +8,9 @@ import pytest
 
 from behavesim.base.errors import UsageError
 from behavesim.evaluators.detection import convention_of
+from behavesim.task.verdict import Failure, Verdict
 from tests.cli.command import Command
-from tests.evaluators.judging import file_of, results
+from tests.evaluators.judging import file_of, results, verdicts
 
 GEPA = """
 def evaluator(candidate, example=None):
@@ -101,18 +102,58 @@ def test_a_seed_of_one_named_text_makes_candidates_of_that_name(tmp_path: Path) 
 
 def test_a_faster_solver_scores_higher_and_a_wrong_one_is_an_error_that_the_task_states(tmp_path: Path) -> None:
     file = file_of("algotune", written(tmp_path, ALGOTUNE))
-    fast, as_function, wrong, none = results(
+    fast, slow, wrong, none = verdicts(
         file,
         "class Solver:\n    def solve(self, problem): return sorted(problem)\n",
-        "def solve(problem): return sorted(problem)\n",
+        "def solve(problem):\n    for _ in range(3_000_000): pass\n    return sorted(problem)\n",
         "def solve(problem): return list(problem)\n",
         "x = 1\n",
     )
-    assert fast.score is not None and as_function.score is not None and min(fast.score, as_function.score) > 2
-    assert wrong.is_stated and wrong.failure == "the answer to problem 0 is no solution"
-    assert "neither a class `Solver`" in none.failure
-    (named,) = results(file_of("algotune", f"{file.evaluator}:Sorting"), "def solve(problem): return sorted(problem)\n")
-    assert named.score is not None
+    assert isinstance(fast, Verdict) and isinstance(slow, Verdict) and fast.score > 2 * slow.score
+    assert refusal(wrong) == ("evaluator-error", "the answer to problem 0 is no solution")
+    assert "neither a class `Solver`" in refusal(none)[1]
+    (named,) = verdicts(
+        file_of("algotune", f"{file.evaluator}:Sorting"), "def solve(problem): return sorted(problem)\n"
+    )
+    assert isinstance(named, Verdict)
+
+
+def refusal(found: Verdict | Failure) -> tuple[str, str]:
+    assert isinstance(found, Failure), found
+    return found.reason, found.message
+
+
+FORGERY = """import sys, time
+time.process_time = time.perf_counter = lambda: 0.0
+for module in list(sys.modules.values()):
+    for name, value in list(vars(module).items()):
+        if name in ("is_solution", "validate", "verify", "evaluate"):
+            setattr(module, name, lambda *_: {"fitness": 1e9, "is_valid": 1})
+        if isinstance(value, type) and hasattr(value, "is_solution"):
+            value.is_solution = lambda *_: True
+from behavesim.evaluators.tracing import Result
+honest = Result.encoded
+Result.encoded = lambda self: honest(Result(1e9, {"score": 1e9, "fitness": 1e9}, answer=self.answer))
+"""
+
+
+def test_a_program_that_patches_the_judge_in_its_process_does_not_change_its_score(tmp_path: Path) -> None:
+    task = file_of("algotune", written(tmp_path, ALGOTUNE))
+    slow = "def solve(problem):\n    for _ in range(3_000_000): pass\n    return {}\n"
+    wrong, late, honest = verdicts(
+        task,
+        FORGERY + "def solve(problem): return problem\n",
+        FORGERY + slow.format("sorted(problem)"),
+        slow.format("sorted(problem)"),
+    )
+    assert refusal(wrong) == ("evaluator-error", "the answer to problem 0 is no solution")
+    assert isinstance(late, Verdict) and isinstance(honest, Verdict) and late.score < 1.5 * honest.score
+    place = written(tmp_path, VALIDATE, "validate.py")
+    written(tmp_path, "def build_context():\n    return {'least': 3}\n", "context.py")
+    answer = "def entrypoint(context):\n    context['least'] = -9\n    return {}\n"
+    small, fair = verdicts(file_of("gigaevo", place), FORGERY + answer.format(0), FORGERY + answer.format(4))
+    assert refusal(small)[1] == "ValueError: too small"
+    assert isinstance(fair, Verdict) and (fair.score, fair.metrics["fitness"]) == (-4.0, -4.0)
 
 
 EVALUATE = "def evaluate(input_file, output_file):\n    return abs(float(open(output_file).read()))\n"
@@ -144,6 +185,7 @@ def test_a_solver_writes_files_that_are_verified_and_cost_something(
     assert found.code == 0, found.err
     assert found.document["template_score"] == (3 + 5) / 2 + 2
     assert found.document["understood"]["score"].endswith("lower is better")
+    assert "its scores are trusted" in found.err
     (tmp_path / "problem/program/first.py").write_text(SOLVE.format(-1))
     assert "(evaluator-error): a.in: the total is 3.0" in behavesim("run", *options).err
 
@@ -160,15 +202,18 @@ def test_an_answer_is_validated_with_its_context(tmp_path: Path) -> None:
     place = written(tmp_path, VALIDATE, "validate.py")
     assert convention_of(place) == ("gigaevo", place)
     written(tmp_path, "def build_context():\n    return {'least': 3}\n", "context.py")
-    good, plain, small, invalid, none = results(
+    good, plain, small, invalid, none, odd = verdicts(
         file_of("gigaevo", place),
         "def entrypoint(context): return context['least'] + 1\n",
         "def entrypoint(): return 5\n",
         "def entrypoint(context): return 0\n",
         "def entrypoint(context): return 7\n",
         "x = 1\n",
+        "def entrypoint(): return {1}\n",
     )
+    assert isinstance(good, Verdict) and isinstance(plain, Verdict)
     assert (good.score, plain.score, good.metrics["other"]) == (-4.0, -5.0, 1.0)
-    assert small.failure == "ValueError: too small"
-    assert invalid.is_stated and invalid.failure == "the evaluator says is_valid 0"
-    assert "no function `entrypoint`" in none.failure
+    assert refusal(small) == ("evaluator", "ValueError: too small")
+    assert refusal(invalid) == ("evaluator-error", "the evaluator says is_valid 0")
+    assert "no function `entrypoint`" in refusal(none)[1]
+    assert "returned set" in refusal(odd)[1]

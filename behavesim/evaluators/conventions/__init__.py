@@ -1,4 +1,8 @@
-"""One module for each convention; its `load` loads an evaluator and returns a function that evaluates one program."""
+"""One module for each convention; its `load` loads an evaluator and returns a function that evaluates one program.
+
+If the convention is one of JUDGED_APART, that function returns what the program answers, and the module's `load_judge`
+returns one that judges answers, in another process.
+"""
 
 from __future__ import annotations
 
@@ -10,3 +14,7 @@ from behavesim.evaluators.tracing import Recorder, Result
 # Evaluates the program at a path, a file or a folder, and records the calls of its functions in the Recorder. It
 # raises what evaluator or program raise.
 Run = Callable[[Path, Recorder], Result]
+
+# Judges an answer, the text that a `Run` left in `Result.answer`. The number is the speed of the program, as a multiple
+# of the reference's, if the convention measures that.
+Judge = Callable[[str, float], Result]

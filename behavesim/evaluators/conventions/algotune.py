@@ -1,30 +1,40 @@
-"""AlgoTune's convention: a class with `generate_problem`, `solve` and `is_solution`; the score is the speed-up."""
+"""AlgoTune's convention: a class with `generate_problem`, `solve` and `is_solution`; the score is the speed-up.
+
+A program solves the problems in its own process, whose CPU time the kernel measures. Its answers are judged in another.
+"""
 
 from __future__ import annotations
 
 import copy
 import inspect
-import math
+import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.answers import from_json, to_json
+from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.modules import StandIns, module_of, program_at
-from behavesim.evaluators.tracing import Recorder, Result, watch_module
+from behavesim.evaluators.tracing import ANSWERS, Recorder, Result, answer_steps, numbers_in
 from behavesim.task.evaluated import EvaluatorFile
 
 # The methods by which the class is found.
 METHODS = ("generate_problem", "solve", "is_solution")
-# Number of problems, with the seeds 0, 1, …
-_PROBLEMS = 5
+# A program that does all but solve: its CPU time is taken off that of the others.
+IDLE = "def solve(problem):\n    return None\n"
+# Environment variables: the size of the problems and how many there are, which the judge chooses, and whether the
+# task's own `solve` takes the program's place, to be timed in the same way.
+SIZE, COUNT, REFERENCE = "BEHAVESIM_SIZE", "BEHAVESIM_COUNT", "BEHAVESIM_REFERENCE"
 # The size of the problems is doubled until the reference takes this many CPU seconds for one, or up to the largest.
-_LONG_ENOUGH_S, _SMALLEST, _LARGEST = 0.02, 8, 1 << 14
-# Each problem is solved so often, and the fastest counts: the first calls load and compile.
-_TIMES = 3
+_LONG_ENOUGH_S, _SMALLEST, _LARGEST = 0.05, 8, 1 << 14
+# The size is not doubled once a solution has more than so many characters: all of them together are sent.
+_LONGEST = 100_000
+# There are so many problems that the reference takes this many CPU seconds for all, within two bounds.
+_IN_ALL_S, _FEWEST, _MOST = 0.25, 5, 20
 
 
 class Task:
@@ -40,28 +50,49 @@ def register_task(_: str) -> Callable[[type], type]:
 
 
 def load(file: EvaluatorFile) -> Run:
-    """Make the task's object and its problems, and solve them by the task's own `solve`; return what times a program.
+    """Make the task's object; return what gives a program's answers to the problems.
 
     Raises TaskError if the file cannot be imported or has no such class.
     """
-    StandIns({"AlgoTuneTasks.base": {"Task": Task, "register_task": register_task}}).install()
-    place, _, name = file.evaluator.partition(":")
-    task = _task(module_of(place), name)
-    problems = [task.generate_problem(n=_size(task), random_seed=seed) for seed in range(_PROBLEMS)]
-    reference_s = sum(_fastest(task.solve, problem)[1] for problem in problems)
+    task = _task_of(file)
 
     def run(program: Path, recorder: Recorder) -> Result:
-        watch_module(program, recorder)
-        solve, taken_s = _solver(program_at(program)), 0.0
-        for seed, problem in enumerate(problems):
-            solution, seconds = _fastest(solve, problem)
-            if not task.is_solution(copy.deepcopy(problem), solution):
-                return Result(None, failure=f"the answer to problem {seed} is no solution", is_stated=True)
-            taken_s += seconds
-        score = reference_s / max(taken_s, 1e-9)
-        return Result(score, {"score": score, "reference_s": reference_s, "cpu_s": taken_s})
+        size, count = int(os.environ[SIZE]), int(os.environ[COUNT])
+        is_reference = REFERENCE in os.environ  # asked before the program can set it
+        solve = _solver(program_at(program))
+        problems = [task.generate_problem(n=size, random_seed=seed) for seed in range(count)]
+        return Result(None, answer=_as_text([(task.solve if is_reference else solve)(each) for each in problems]))
 
     return run
+
+
+def load_judge(file: EvaluatorFile) -> Judge:
+    """Make the task's object, and choose the size of the problems and their number by the task's own `solve`.
+
+    Return what judges answers to them; for an empty answer it says both numbers. Raises TaskError as `load` does.
+    """
+    task = _task_of(file)
+    size, taken_s = _size(task)
+    count = min(max(int(_IN_ALL_S / taken_s), _FEWEST), _MOST)
+    problems = [task.generate_problem(n=size, random_seed=seed) for seed in range(count)]
+
+    def judge(answer: str, speed: float) -> Result:
+        if not answer:
+            return Result(0.0, {SIZE: float(size), COUNT: float(count)})
+        answers = [from_json(each) for each in json.loads(answer)]
+        for seed, (problem, solution) in enumerate(zip(problems, answers, strict=True)):
+            if not task.is_solution(problem, solution):
+                return Result(None, failure=f"the answer to problem {seed} is no solution", is_stated=True)
+        steps = answer_steps([numbers_in(each) for each in answers])
+        return Result(speed, {"score": speed}, steps=steps, traced=ANSWERS)
+
+    return judge
+
+
+def _task_of(file: EvaluatorFile) -> Any:
+    StandIns({"AlgoTuneTasks.base": {"Task": Task, "register_task": register_task}}).install()
+    place, _, name = file.evaluator.partition(":")
+    return _task(module_of(place), name)
 
 
 def _task(module: ModuleType, name: str) -> Any:
@@ -73,22 +104,30 @@ def _task(module: ModuleType, name: str) -> Any:
     return found()
 
 
-def _size(task: Any) -> int:
+def _as_text(answers: Sequence[Any]) -> str:
+    return json.dumps([to_json(each) for each in answers])
+
+
+def _size(task: Any) -> tuple[int, float]:
+    """Return the size of problems, and the CPU seconds that the reference takes for one."""
     size = _SMALLEST
-    while size < _LARGEST and _fastest(task.solve, task.generate_problem(n=size, random_seed=0))[1] < _LONG_ENOUGH_S:
+    while True:
+        problem = task.generate_problem(n=size, random_seed=0)
+        taken_s = _seconds(task.solve, problem)
+        is_long = taken_s >= _LONG_ENOUGH_S or len(_as_text([task.solve(problem)])) > _LONGEST
+        if is_long or size >= _LARGEST:
+            return size, max(taken_s, 1e-6)
         size *= 2
-    return size
 
 
-def _fastest(solve: Callable[[Any], Any], problem: Any) -> tuple[Any, float]:
-    """Return the last solution, and the fewest CPU seconds of _TIMES calls, each on a copy of the problem."""
-    fewest_s, solution = math.inf, None
-    for _ in range(_TIMES):
-        given = copy.deepcopy(problem)
-        begun = time.process_time()
-        solution = solve(given)
-        fewest_s = min(fewest_s, time.process_time() - begun)
-    return solution, fewest_s
+def _seconds(solve: Callable[[Any], Any], problem: Any) -> float:
+    """Return the CPU seconds of a call on a copy of a problem, the fewer of two: the first may load and compile."""
+    taken_s: list[float] = []
+    for _ in range(2):
+        given, begun = copy.deepcopy(problem), time.process_time()
+        solve(given)
+        taken_s.append(time.process_time() - begun)
+    return min(taken_s)
 
 
 def _solver(module: ModuleType) -> Callable[[Any], Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.modules import module_of, program_at
-from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
+from behavesim.evaluators.tracing import ANSWERS, MOST_STEPS, Recorder, Result, numbers, token
 from behavesim.task.evaluated import EvaluatorFile
 
 # Name of the file beside the evaluator, by which the convention is found.
@@ -18,7 +19,28 @@ _DATA = ("dataset/demo", "dataset")
 
 
 def load(file: EvaluatorFile) -> Run:
-    """Import evaluator and verifier, and find the instances; the score is the mean cost over them.
+    """Find the instances; return what gives the files that a program writes for them.
+
+    Raises TaskError if there are no instances.
+    """
+    instances = _instances(Path(file.evaluator).parent)
+
+    def run(program: Path, recorder: Recorder) -> Result:
+        solve = getattr(program_at(program), "solve", None)
+        if not callable(solve):
+            raise ValueError("the program defines no function `solve(input_file, output_file)`")
+        written: list[str] = []
+        for instance in instances:
+            output = _output(instance)
+            solve(str(instance), str(output))
+            written.append(output.read_text())
+        return Result(None, answer=json.dumps(written))
+
+    return run
+
+
+def load_judge(file: EvaluatorFile) -> Judge:
+    """Import evaluator and verifier, and find the instances; return what gives the mean cost of the files written.
 
     Raises TaskError if a file cannot be imported, a function is missing, or there are no instances.
     """
@@ -29,25 +51,28 @@ def load(file: EvaluatorFile) -> Run:
         raise TaskError(f"{here} needs `evaluate(input_file, output_file)` and, in {VERIFIER}, `verify` of the same")
     instances = _instances(here)
 
-    def run(program: Path, recorder: Recorder) -> Result:
-        watch_module(program, recorder)
-        solve = getattr(program_at(program), "solve", None)
-        if not callable(solve):
-            raise ValueError("the program defines no function `solve(input_file, output_file)`")
+    def judge(answer: str, _: float) -> Result:
         costs: dict[str, float] = {}
-        for instance in instances:
-            output = f"/tmp/{instance.name}.output"
-            solve(str(instance), output)
-            is_valid, said = verify(str(instance), output)
+        texts = json.loads(answer)
+        for instance, text in zip(instances, texts, strict=True):
+            output = _output(instance)
+            output.write_text(text)
+            is_valid, said = verify(str(instance), str(output))
             if not is_valid:
                 return Result(None, dict(costs), failure=f"{instance.name}: {said or 'invalid'}", is_stated=True)
-            cost = numbers({"cost": evaluate(str(instance), output)}).get("cost")
+            cost = numbers({"cost": evaluate(str(instance), str(output))}).get("cost")
             if not isinstance(cost, float):
                 return Result(None, dict(costs), failure=f"{instance.name}: the evaluator gave no finite cost")
             costs[f"cost of {instance.name}"] = cost
-        return Result(sum(costs.values()) / len(costs), dict(costs))
+        lines = [line for text in texts for line in text.splitlines()]
+        steps = tuple(token(line) for line in lines[:: -(-len(lines) // MOST_STEPS) or 1])
+        return Result(sum(costs.values()) / len(costs), dict(costs), steps=steps, traced=ANSWERS)
 
-    return run
+    return judge
+
+
+def _output(instance: Path) -> Path:
+    return Path(f"/tmp/{instance.name}.output")
 
 
 def _instances(here: Path) -> Sequence[Path]:
