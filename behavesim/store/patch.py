@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
 
-from behavesim.base.version import __version__
+from behavesim import __version__
 from behavesim.task.evaluated import EvaluatorFile, separate_files
 
 # Beginning of a patch in the form of a mail: the date is the fixed one by which git knows its own.
