@@ -16,7 +16,14 @@ from typing import Any
 from behavesim.application.repository import CheckedOut, WantedRepository, checked_out
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
-from behavesim.evaluators.detection import Configuration, convention_of, most_thresholds, read_configuration, root_of
+from behavesim.evaluators.detection import (
+    Configuration,
+    convention_of,
+    most_thresholds,
+    read_configuration,
+    root_of,
+    takes_number,
+)
 from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.scores import averaged
 from behavesim.evaluators.templates import BY_FILES, Description, describe_by_files, settings_of_reevo
@@ -245,9 +252,12 @@ def _describe_task(
         bound=wanted.bound,
         metric=wanted.metric,
         root=str(root or ""),
+        numbered=takes_number(convention, place, Path.cwd()),
         runs_in=str(Path.cwd()) if convention == "command" else "",
         **values,
     )
+    if file.numbered:
+        tell("the evaluator takes an instance's number: at the end, the best programs are compared on fresh instances")
     if wanted.repository is None and (convention == "command" or place.partition(":")[0].endswith(".py")):
         _refuse_wide(file.readable)
     return file
@@ -292,6 +302,7 @@ def understanding(file: EvaluatorFile, first: Evaluated, behaviour: str, limits:
         "best known": "" if file.best_known is None else f"{file.best_known:g}",
         "bound": "" if file.bound is None else f"{file.bound:g}",
         "behaviour": behaviour,
+        "fresh instances": "by number: at the end, the best programs are compared on them" if file.numbered else "",
         "limits": limits.in_words,
         "can be read": f"{file.readable}, without runs",
         "replies": "SEARCH/REPLACE edits" if file.edits == "diff" else "whole programs",

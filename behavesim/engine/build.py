@@ -187,7 +187,9 @@ def judge_of(
     `tell` gets a line for each self-reported score that can hardly be. Raises TaskError if instances cannot be made.
     """
     if isinstance(task, EvaluatorTask):
-        return EvaluatorJudge(pool, task.file, tell, _answers_judge(settings, task, clock))
+        own = range(len(instances_of(task, split))) if split != "search" else ()
+        numbers = [task.instance_number(split, number) for number in own]
+        return EvaluatorJudge(pool, task.file, tell, _answers_judge(settings, task, clock), numbers)
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     limits = Limits.of(settings).on(task, split, starts)

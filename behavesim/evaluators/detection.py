@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import importlib.util
 import math
-import operator
+import re
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.text import parse, read_text_file, validation_message
 from behavesim.programs.functions import functions_in
-from behavesim.task.evaluated import Convention, EvaluatorFile
+from behavesim.task.evaluated import INSTANCE, Convention, EvaluatorFile
 
 # Prefix of an evaluator's text on the command line if the rest is a command.
 COMMAND = "command:"
@@ -52,7 +52,7 @@ def _of_file(place: str) -> tuple[Convention, str]:
     source = read_text_file(Path(place), "evaluator")
     if "--program_path" in source and "--results_dir" in source:
         return "shinka", ""
-    tree = _tree(source, place)
+    tree = tree_of(source, place)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if any(_mark(function) == "run" for function in functions.values()):  # @funsearch.run
         return "funsearch", ""
@@ -87,6 +87,33 @@ def _of_file(place: str) -> tuple[Convention, str]:
 
 # Names of functions by which a convention is found, if nothing else tells it.
 _BY_FUNCTION: Mapping[str, Convention] = {"validate": "gigaevo", "score_fn": "levi"}
+
+
+# Names of parameters, behind the first, by which an evaluator's function takes the number of an instance.
+NUMBERS = ("instance", "seed")
+
+
+def takes_number(convention: Convention, place: str, folder: Path) -> bool:
+    """Whether an evaluator takes the number of an instance.
+
+    Its text, or that of a command's scripts in `folder`, speaks of INSTANCE; its function has a parameter of NUMBERS;
+    or it is a ShinkaEvolve script whose `num_runs` are runs with seeds, and the package is not installed: the stand-in
+    for its `run_shinka_eval` does one of them.
+    """
+    if convention == "command":
+        words = (folder / word for word in re.findall(r"[\w./-]+\.\w+", place))
+        texts = [place, *(word.read_text(errors="replace") for word in words if word.is_file())]
+        return any(INSTANCE in text for text in texts)
+    path = Path(place.partition(":")[0])
+    if path.suffix != ".py":
+        return False
+    source = read_text_file(path, "evaluator")
+    if INSTANCE in source or (convention == "shinka" and "num_runs" in source and not _is_installed("shinka")):
+        return True
+    functions = [node for node in tree_of(source, place).body if isinstance(node, ast.FunctionDef)]
+    called = {"openevolve": "evaluate", "codeevolve": "evaluate", "gepa": "evaluat"}.get(convention, "?")
+    parameters = (each.arg for node in functions if node.name.startswith(called) for each in node.args.args[1:])
+    return any(name in NUMBERS for name in parameters)
 
 
 def _mark(function: ast.FunctionDef) -> str:
@@ -134,7 +161,7 @@ def _of_class(place: str, name: str) -> Convention:
     if not place.endswith(".py"):
         return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
     classes = [
-        node for node in _tree(read_text_file(Path(place), "evaluator"), place).body if isinstance(node, ast.ClassDef)
+        node for node in tree_of(read_text_file(Path(place), "evaluator"), place).body if isinstance(node, ast.ClassDef)
     ]
     for node in classes:
         if node.name == name:
@@ -154,7 +181,9 @@ def is_evaluator(path: Path) -> bool:
     """Whether a Python file is an evaluator, as `convention_of` finds it, and binds no `task`."""
     try:
         _of_file(str(path))
-        bound = (name for node in _tree(read_text_file(path, "evaluator"), str(path)).body for name in _bound_by(node))
+        bound = (
+            name for node in tree_of(read_text_file(path, "evaluator"), str(path)).body for name in _bound_by(node)
+        )
         return "task" not in bound
     except UsageError:
         return False
@@ -162,7 +191,7 @@ def is_evaluator(path: Path) -> bool:
 
 def stages_in(place: str) -> int:
     """Return how many stages an OpenEvolve evaluator defines: `evaluate_stage1`, 2 and 3, without a gap."""
-    body = _tree(read_text_file(Path(place), "evaluator"), place).body
+    body = tree_of(read_text_file(Path(place), "evaluator"), place).body
     bound = {name for node in body for name in _bound_by(node)}
     return next((stage for stage in range(3) if f"evaluate_stage{stage + 1}" not in bound), 3)
 
@@ -260,7 +289,8 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 # Evaluators are read, not imported: their code would run outside the sandbox.
-def _tree(source: str, place: str) -> ast.Module:
+def tree_of(source: str, place: str) -> ast.Module:
+    """Return the syntax tree of an evaluator's text; raises UsageError if it is no Python."""
     try:
         return parse(source)
     except (SyntaxError, ValueError) as error:
@@ -386,133 +416,3 @@ def annotation_of(template: str, name: str) -> str:
     """Return the annotation of what a function of the template returns, as text; "" if there is none."""
     function = functions_in(template).get(name)
     return "" if function is None or function.returns is None else ast.unparse(function.returns)
-
-
-# Reads from an evaluator's text which function of a program it calls, and with which arguments.
-
-
-_RUN = "run_shinka_eval"
-# What ShinkaEvolve gives a program's function if the script does not say: the keyword arguments of a run.
-_SEEDED = 'lambda run: {"seed": run + 1}'
-# What stands for an argument that could not be read; `task check` looks for it in the instances.
-UNREAD = "CHANGE"
-_CALCULATED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
-
-
-@dataclass(frozen=True)
-class Called:
-    """A function of the program, and how an evaluator calls it.
-
-    `calls` is Python text: a list with the arguments of each call, as a tuple or, if `are_named`, as a mapping. If not
-    all are known, UNREAD stands for a positional argument, and others are left out or guessed.
-    """
-
-    function: str
-    calls: str
-    are_named: bool = False
-    is_known: bool = True
-
-
-def call_evaluator(evaluator: str, program: str, module: str = "") -> Called | None:
-    """Return what a Python evaluator calls of a program, both as texts; None if it names none of its functions.
-
-    `module` is the name under which `calls` may use the evaluator's own functions.
-    """
-    tree = parse(evaluator)
-    functions = [node.name for node in parse(program).body if isinstance(node, ast.FunctionDef)]
-    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    constants = dict(_constants(tree))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _name(node.func) == _RUN:
-            return _by_shinka(node, functions, constants, tree, module)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (name := _name(node.func)) in functions and name not in own:
-            values = [_value(each, constants) for each in node.args]
-            is_known = None not in values and not node.keywords
-            read = [UNREAD if each is None else each for each in values]
-            return Called(name, repr([tuple(read)]), is_known=is_known)
-    named = {_name(node) for node in ast.walk(tree) if isinstance(node, ast.expr)}
-    found = next((name for name in functions if name in named), None)
-    return None if found is None else Called(found, "[()]", is_known=False)
-
-
-def _by_shinka(
-    call: ast.Call, functions: Collection[str], constants: Mapping[str, Any], tree: ast.Module, module: str
-) -> Called | None:
-    # `constants` are the values by name in the script `tree`; `module` is the name under which its functions can be
-    # used.
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    function = _value(given["experiment_fn_name"], constants) if "experiment_fn_name" in given else None
-    runs = _value(given["num_runs"], constants) if "num_runs" in given else 1
-    if not isinstance(function, str) or function not in functions:
-        return None
-    making = given.get("get_experiment_kwargs")
-    known = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    match making:
-        case ast.Name(name) if name in known:
-            text = f"{module}.{name}"
-        case ast.Lambda(args=ast.arguments(args=[parameter])) if not _names(making.body) - {parameter.arg}:
-            text = f"({ast.unparse(making)})"
-        case _:
-            text = f"({_SEEDED})"
-    is_known = isinstance(runs, int) and (making is None or text != f"({_SEEDED})")
-    return Called(function, f"[{text}(run) for run in range({runs or 1})]", True, is_known)
-
-
-def constants_in(source: str) -> dict[str, Any]:
-    """Return the names that a Python text assigns at its top level, each with its value where that can be read.
-
-    Raises UsageError if it is no Python.
-    """
-    return dict(_constants(_tree(source, "evaluator")))
-
-
-def last_function(source: str) -> str:
-    """Return the name of the last function at the top level of a Python text; "" if there is none."""
-    try:
-        body = parse(source).body
-    except SyntaxError:
-        return ""
-    return next((node.name for node in reversed(body) if isinstance(node, ast.FunctionDef)), "")
-
-
-def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
-    """Yield the names that are assigned at a script's top level and can be read (see `_value`), each with its value."""
-    found: dict[str, Any] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign):
-            value = _value(node.value, found)
-            for target in node.targets:
-                if isinstance(target, ast.Name) and value is not None:
-                    found[target.id] = value
-                    yield target.id, value
-
-
-def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """Return the value of a literal, a constant, or a sum, difference or product of numbers; None for anything else."""
-    match node:
-        case ast.Name(name):
-            return constants.get(name)
-        case ast.BinOp(left, operation, right) if type(operation) in _CALCULATED:
-            both = _value(left, constants), _value(right, constants)
-            is_number = all(isinstance(each, int | float) for each in both)
-            return _CALCULATED[type(operation)](*both) if is_number else None
-        case ast.JoinedStr(parts):
-            texts = [_value(each.value if isinstance(each, ast.FormattedValue) else each, constants) for each in parts]
-            return None if None in texts else "".join(map(str, texts))
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return None
-
-
-def _name(node: ast.expr) -> str:
-    """Return the name in `name`, `module.name` and `names["name"]`; "" for any other expression."""
-    match node:
-        case ast.Name(name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(str(name))):
-            return name
-    return ""
-
-
-def _names(node: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}

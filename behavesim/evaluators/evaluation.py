@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import importlib.util
@@ -10,11 +11,12 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 from typing import Self
 
@@ -30,12 +32,14 @@ from behavesim.sandbox.pool import TreePool
 from behavesim.state.protocols import Postponed, Sandbox, unnoticed
 from behavesim.task.evaluated import (
     CALLS_METRIC,
+    INSTANCE,
     LIBRARY_METRIC,
     Convention,
     EvaluatorFile,
     first_program,
     separate_files,
 )
+from behavesim.task.score import mean_metrics
 from behavesim.task.verdict import Block, Failure, Verdict
 from behavesim.trajectory import Trajectory
 
@@ -293,7 +297,8 @@ class EvaluatorJudge:
 
     If the file's convention is one of JUDGED_APART, programs only answer in `pool`; `referee`, which is entered and
     left, too, judges their answers. With a `file`, scores beyond its `bound` and its `best_known` are doubted (see the
-    module `doubt`); `tell` gets a line for each of the second kind that is higher than those before.
+    module `doubt`); `tell` gets a line for each of the second kind that is higher than those before. With `instances`,
+    the numbers that a numbered evaluator gets, programs are evaluated on each of these, or of a block, one by one.
     """
 
     def __init__(
@@ -302,8 +307,9 @@ class EvaluatorJudge:
         file: EvaluatorFile | None = None,
         tell: Callable[[str], None] = on_stderr,
         referee: Sandbox | None = None,
+        instances: Sequence[int] = (),
     ) -> None:
-        self._pool, self._file, self._tell, self._referee = pool, file, tell, referee
+        self._pool, self._file, self._tell, self._referee, self._instances = pool, file, tell, referee, instances
         self._variables: dict[str, str] = {}  # of the environment in which programs run
         self._idle_s = self._reference_s = 0.0  # CPU seconds that are no program's own, and of the reference with them
         self._told = 0.0  # the highest leap that was told
@@ -357,12 +363,14 @@ class EvaluatorJudge:
     async def evaluate(
         self, source: str, postponed: Postponed = unnoticed, block: Block | None = None, /
     ) -> Verdict | Failure:
-        """Return the evaluator's verdict on a program's text, or a Failure; an evaluator has no blocks.
+        """Return the evaluator's verdict on a program's text, or a Failure.
 
         `postponed` is called each time that the program must run again because the machine may be the cause of its
         ending. Raises SandboxError if that is still in doubt after the last try, TaskError if the evaluator can no
         longer be loaded.
         """
+        if self._instances or block:
+            return await self._measure_each(source, postponed, block)
         verdict, file = await self._measure(source, postponed), self._file
         if file is None or isinstance(verdict, Failure) or leap(verdict.score, file) is None:
             return verdict
@@ -375,8 +383,25 @@ class EvaluatorJudge:
             self._tell(leap_in_words(verdict, again, file))
         return confirm(verdict, again, file)
 
-    async def _measure(self, source: str, postponed: Postponed) -> Verdict | Failure:
-        sent = await self._pool.send(with_variables(source, self._variables), postponed)
+    async def _measure_each(self, source: str, postponed: Postponed, block: Block | None) -> Verdict | Failure:
+        """Return the verdict on all instances, or the first failure; each has the limits of a whole evaluation."""
+        first, step = self._instances[0], self._instances[1] - self._instances[0]
+        places = range(len(self._instances)) if block is None else range(block.first, block.first + block.size)
+        numbers = [first + step * place for place in places]
+        found = await asyncio.gather(*(self._measure(source, postponed, {INSTANCE: str(number)}) for number in numbers))
+        cpu_s = sum(each.cpu_s for each in found)
+        good = [each for each in found if isinstance(each, Verdict)]
+        if failed := next((each for each in found if isinstance(each, Failure)), None):
+            return replace(failed, cpu_s=cpu_s)
+        scores = tuple(each.score for each in good)
+        steps = tuple(trajectory for each in good for trajectory in each.trajectories)
+        metrics = mean_metrics([each.metrics for each in good])
+        return Verdict(fmean(scores), scores, steps, cpu_s, metrics, good[0].feedback, cpu_s)
+
+    async def _measure(
+        self, source: str, postponed: Postponed, more: Mapping[str, str] | None = None
+    ) -> Verdict | Failure:
+        sent = await self._pool.send(with_variables(source, {**self._variables, **(more or {})}), postponed)
         if isinstance(sent, Failure):
             return sent
         found, cpu_s = _decode(sent.data), sent.cpu_s

@@ -40,6 +40,12 @@ Convention = Literal[
 ]
 # Conventions that separate what a program answers from what judges it: the judge runs where no program runs.
 JUDGED_APART: tuple[Convention, ...] = ("algotune", "heurigym", "gigaevo")
+# Environment variable with the number of the instance on which a numbered evaluator evaluates.
+INSTANCE = "BEHAVESIM_INSTANCE"
+# Number of validation instances, and of held-out ones, of a numbered evaluator; each costs an evaluation of programs.
+_SPLIT_SIZE = 3
+# Number of the first instance of each split; the two take turns, and an evaluator's own seeds are mostly below.
+_FIRST: Mapping[str, int] = {"validation": 1000, "held-out": 1001}
 # How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown.
 Edits = Literal["full", "diff"]
 # Name of the metric that holds how often the first program's functions are called in an evaluation.
@@ -84,6 +90,7 @@ class EvaluatorFile:
     where it stopped. Without any, only `evaluate` is called.
     `entry_point` is the name that a class evaluator calls. `runs_in` is the folder in which a command runs.
     `repository` is that of a program which is part of one; its other files lie in `runs_in` then.
+    `numbered` is whether the evaluator takes the number of an instance (INSTANCE); without one it evaluates as ever.
     `root` is the folder above the evaluator's from which it imports, such as its repository; "" for none.
     `best_known` is a score, None if none is known. No score can be better than `bound`: a program with a better one is
     rejected. `metric` names the number that is the score, "" for the convention's own. `timeout_s` is in CPU seconds,
@@ -108,6 +115,7 @@ class EvaluatorFile:
     metric: str = ""
     root: str = ""
     repository: Repository | None = None
+    numbered: bool = False
 
     @classmethod
     def read(cls, path: Path) -> EvaluatorFile:
@@ -196,7 +204,10 @@ _SMALLEST_HASH = 1_000_000
 
 
 class EvaluatorTask(Task):
-    """A task whose evaluator scores programs in the sandbox, mostly together with them: see `score_source`."""
+    """A task whose evaluator scores programs in the sandbox, mostly together with them: see `score_source`.
+
+    Its search has one instance, the evaluation as it stands. A numbered evaluator has others without end.
+    """
 
     def __init__(self, file: EvaluatorFile, name: str) -> None:
         self.file = file
@@ -211,6 +222,7 @@ class EvaluatorTask(Task):
         self.score_scale = 0.0  # unknown: a method takes it from the scores that it sees
         self.timeout_s = file.timeout_s
         self.budget = file.budget
+        self.endless = file.numbered
 
     @property
     def score_source(self) -> ScoreSource:
@@ -246,12 +258,29 @@ class EvaluatorTask(Task):
         return hashlib.sha256(content).hexdigest()
 
     def instances(self, split: Split) -> Sequence[Mapping[str, Any]]:
-        """Return, for "search", one mapping that identifies the evaluator wherever it lies; [] for other splits."""
+        """Return, for "search", one mapping that identifies the evaluator wherever it lies.
+
+        For other splits: [], or of a numbered evaluator such mappings with a number.
+        """
         if split != "search":
-            return []
+            return (
+                [self.instance(split, number) for number in range(_SPLIT_SIZE if split in _FIRST else 0)]
+                if self.endless
+                else []
+            )
         kept = ("convention", "thresholds", "entry_point")
         chosen = {"metric": self.file.metric} if self.file.metric else {}
         return [{"evaluator": self.evaluator_hash, **{name: getattr(self.file, name) for name in kept}, **chosen}]
+
+    def instance(self, split: Split, number: int) -> Any:
+        """Return the instance of this number; a numbered evaluator has one for every number, but in "search"."""
+        if not self.endless or split == "search":
+            return self.instances(split)[number]
+        return {"evaluator": self.evaluator_hash, "instance": self.instance_number(split, number)}
+
+    def instance_number(self, split: Split, number: int) -> int:
+        """Return what a numbered evaluator gets as INSTANCE for the instance of this number."""
+        return _FIRST[split] + 2 * number
 
     def solve(self, function: Callable[..., Any], instance: Any) -> Solution:
         """Raise NotImplementedError: programs are run by the evaluator."""

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.conventions import Run, numbered_arguments
 from behavesim.evaluators.modules import module_of
 from behavesim.evaluators.scores import combine_scores
 from behavesim.evaluators.tracing import Recorder, Result
@@ -34,9 +34,10 @@ def load(file: EvaluatorFile) -> Run:
         text = program.read_text()
         # a candidate of named texts has one text here: a program
         candidate = {next(iter(seed)): text} if isinstance(seed, Mapping) and len(seed) == 1 else text
+        more = numbered_arguments(evaluator)
         if examples is None:
-            return combine_scores([evaluator(candidate)], file.metric)
-        return combine_scores([evaluator(candidate, example) for example in examples], file.metric)
+            return combine_scores([evaluator(candidate, **more)], file.metric)
+        return combine_scores([evaluator(candidate, example, **more) for example in examples], file.metric)
 
     return run
 

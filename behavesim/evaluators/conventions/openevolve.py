@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.conventions import Run, numbered_arguments
 from behavesim.evaluators.modules import StandIns, module_of
 from behavesim.evaluators.scores import choose_score, stated_error
 from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
@@ -160,7 +160,8 @@ def _staged(
 
 def _called(stage: Callable[..., Any], program: str, results: Path | None) -> Any:
     """Return what a stage returns for a program at a path; a coroutine is run to its end."""
-    returned = stage(program) if results is None else stage(program, str(results))
+    more = numbered_arguments(stage)
+    returned = stage(program, **more) if results is None else stage(program, str(results), **more)
     if results is not None:
         return json.loads(results.read_text()) if results.is_file() else {}
     if inspect.isawaitable(returned):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import os
 import pickle
 import statistics
 import time
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from behavesim.task.evaluated import INSTANCE
 
 __all__ = ["DEFAULT_METRICS_ON_ERROR", "load_program", "run_shinka_eval", "save_json_results"]
 
@@ -73,13 +76,16 @@ def run_shinka_eval(
 
     Returns the metrics, whether all runs were valid and the score is finite, and the first error or None. An Exception
     of the program or the given functions gives default metrics and counts as incorrect. Call i, from 0, gets `seed` i +
-    1 unless `get_experiment_kwargs` gives its arguments. Plots are not drawn, and runs are never stopped early.
+    1 unless `get_experiment_kwargs` gives its arguments. If INSTANCE is set, that call is the only one. Plots are not
+    drawn, and runs are never stopped early.
     """
     if run_workers < 1 or (max_workers_cap is not None and max_workers_cap < 1):
         raise ValueError("run_workers and max_workers_cap must be 1 or more")
     workers = min(run_workers, max_workers_cap or run_workers, max(num_runs, 1))
     try:
-        given = [get_experiment_kwargs(run) if get_experiment_kwargs else {"seed": run + 1} for run in range(num_runs)]
+        number = os.environ.get(INSTANCE)
+        runs = range(num_runs) if number is None else [int(number)]
+        given = [get_experiment_kwargs(run) if get_experiment_kwargs else {"seed": run + 1} for run in runs]
         results, taken = _runs(program_path, experiment_fn_name, given, workers)
         checked = [validate_fn(result) for result in results] if validate_fn else []
         failures = [error for is_valid, error in checked if not is_valid]
