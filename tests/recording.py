@@ -7,6 +7,7 @@ A new one comes from a finished run: `python -m tests.recording NAME RUN-FOLDER`
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -21,7 +22,7 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
 KEPT = ("best.py", "log.txt", "recommended.py", "run.db", "settings.toml")
-"""The files of the run that are packed."""
+"""The files of the run that are packed, if they are there; with an evaluator also its task's folder."""
 LOOK_S = 0.2
 """Seconds between two looks for prompts that have no reply yet."""
 
@@ -35,7 +36,11 @@ def replies(folder: RunFolder) -> dict[int, str]:
 def made(place: Path, recording: Recording, recorded: RunFolder) -> RunFolder:
     """Make the run again in `place`, with its own settings and replies, and return its folder."""
     known, settings = replies(recorded), recorded.settings.resolve()
-    command = [sys.executable, "-m", "behavesim", "run", recording.name, "--name", recording.run]
+    task = recording.name
+    if (recorded.path / "task").is_dir():  # with an evaluator: the file that names it, and the evaluator beside that
+        shutil.copytree(recorded.path / "task", place / "task")
+        task = str(next((place / "task").glob("*.toml")))
+    command = [sys.executable, "-m", "behavesim", "run", task, "--name", recording.run]
     with subprocess.Popen([*command, "--config", str(settings)], cwd=place) as running:
         while running.poll() is None:
             for prompt in place.glob("prompts/*.prompt.md"):
@@ -54,11 +59,14 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def pack(recording: Recording, folder: RunFolder) -> None:
-    """Pack a run's files as the recording, and name the time of its first event in the index."""
+def pack(recording: Recording, folder: RunFolder, task: Path) -> None:
+    """Pack a run's files and the folder of its `task`, if any, and name the time of its first event in the index."""
     with tarfile.open(recording.archive, "w:xz") as archive:
         for name in KEPT:
-            archive.add(folder.path / name, name, filter=_of_nobody)
+            if (folder.path / name).exists():
+                archive.add(folder.path / name, name, filter=_of_nobody)
+        if task.is_dir():
+            archive.add(task, "task", filter=_of_nobody)
     path = DEMOS / "index.json"
     index = json.loads(path.read_text(encoding="utf-8"))
     index[recording.name]["began"] = read_first_time(folder.journal)
@@ -72,4 +80,4 @@ if __name__ == "__main__":
             with tempfile.TemporaryDirectory() as folder:
                 place = Path(folder)
                 before = RunFolder(Path(source)) if source else unpack_recording(each, place / "before")
-                pack(each, made(place, each, before))
+                pack(each, made(place, each, before), before.path / "task")

@@ -452,8 +452,8 @@ def _copy_evaluator(file: Path, folder: Path) -> None:
 
 def at_hand(task: str, folder: Path) -> str:
     """Return `task`, or the copy's path if the file is gone or changed and there is a copy in `folder`."""
-    # an evaluator's first program counts as part of the file; the evaluator itself has no copy
-    file, kept = Path(task), next((each for each in folder.glob("*.*") if each.suffix in (".py", ".toml")), None)
+    # an evaluator's first program counts as part of the file; the evaluator has a copy, beside it, in a recording alone
+    file, kept = Path(task), next((each for kind in ("*.toml", "*.py") for each in folder.glob(kind)), None)
     return task if kept is None or _is_equal(file, kept) else str(kept.resolve())
 
 
