@@ -20,8 +20,10 @@ if TYPE_CHECKING:
         resume_sync,
         search,
         search_sync,
+        tune,
     )
     from behavesim.application.trackers import track
+    from behavesim.application.tuning import TunedProgram
     from behavesim.base.errors import BehavesimError
     from behavesim.base.tokens import Usage
     from behavesim.methods.method import Method, MethodSettings, question
@@ -71,6 +73,7 @@ _HOMES = {
     "TEMPLATE": "state.events",
     "Task": "task",
     "Trajectory": "trajectory",
+    "TunedProgram": "application.tuning",
     "Unit": "analysis.table",
     "Usage": "base.tokens",
     "compare": "application.python",
@@ -81,6 +84,7 @@ _HOMES = {
     "search": "application.python",
     "search_sync": "application.python",
     "track": "application.trackers",
+    "tune": "application.python",
 }
 
 __all__ = [
@@ -119,6 +123,7 @@ __all__ = [
     "Split",
     "Task",
     "Trajectory",
+    "TunedProgram",
     "Unit",
     "Usage",
     "compare",
@@ -129,6 +134,7 @@ __all__ = [
     "search",
     "search_sync",
     "track",
+    "tune",
 ]
 
 

@@ -58,6 +58,7 @@ COMMANDS = {
         Command("demo", "runs:demo", "Results", "Play back a recorded search by a language model, without a key."),
         Command("evaluate", "evaluate:evaluate", "Programs", "Score programs in the sandbox."),
         Command("similarity", "evaluate:similarity", "Programs", "Compare programs by what they do (BehaveSim)."),
+        Command("tune", "tune:tune", "Programs", "Tune the numbers of a program, without a model."),
         Command("task", "tasks:task", "Set-up", "Write (init) and examine (check) a task of your own."),
         Command("method", "setup:method", "Set-up", "Write (init) and examine (check) a method of your own."),
         Command("doctor", "setup:doctor", "Set-up", "Check key, endpoint, models, cores and sandbox."),
@@ -103,4 +104,5 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "export": ("first programs", "first programs --all"),
     "evaluate": ("tsp template mine.py", "tsp mine.py --held-out --json"),
     "similarity": ("tsp template first.py second.py --figure likeness.svg",),
+    "tune": ("tsp mine.py", "tsp mine.py --evaluations 500 --json"),
 }

@@ -306,7 +306,11 @@ class Counting:
 
     def ended(self, result: Evaluation) -> None:
         """Count a result; print a line on stderr if the last line, or the start, is at least EVERY_S seconds ago."""
+        self.count(f", last {result.file}")
+
+    def count(self, last: str = "") -> None:
+        """Count a program; `last` is what a line, if it is time for one, says of it."""
         self._tried += 1
         if monotonic() - self._said_at >= EVERY_S:
             self._said_at = monotonic()
-            tell(f"{self._tried} of {self._total} tried, last {result.file}")
+            tell(f"{self._tried} of {self._total} tried{last}")

@@ -6,7 +6,6 @@ import ast
 import builtins
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,35 +13,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from behavesim.base.text import parse
-from behavesim.programs.parsing import NeedsLimits, Parser, children
+from behavesim.programs.numbers import Span, replace_literal, within
+from behavesim.programs.parsing import TextIndex, children, known_tree
 from behavesim.proposers.proposer import uniform, uniform_or_none
 
-# Numbers and other literals in a text of any language.
+# Other numbers in place of literals, in a text of any language.
 
 
-# A part of a text: the index of its first character, and the index after its last.
-Span = tuple[int, int]
-
-# Pattern of strings and comments, by which these are passed over; an open comment reaches to the end.
-SKIPPED = r'"(?:\\.|[^"\\\n])*+"|\'(?:\\.|[^\'\\\n])*+\'|//[^\n]*+|/\*.*?(?:\*/|\Z)|\#(?!define)[^\n]*+'
-_TOKEN = re.compile(
-    rf"{SKIPPED}|"
-    r"(?<![\w.])(?P<number>(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)(?=(?:[fFlLuU]{1,3}|[iuf]\d+|[iu]size)?(?![\w.]))",
-    re.DOTALL,
-)
 # Standard deviations of random changes, mostly of a number's logarithm: small ones refine it, large ones change it.
 _STEPS = (0.01, 0.1, 0.5)
 # A number beyond this, or below its negative, is not written: it would overflow or lose digits in most languages.
 _LARGEST = 1e15
-
-
-def numbers_in(text: str) -> list[Span]:
-    """Return where decimal numbers stand in a program of any language, in order, without signs and type suffixes.
-
-    Digits in names, hexadecimal numbers, quoted strings, and comments that begin with //, /* or # are skipped.
-    """
-    return [found.span("number") for found in _TOKEN.finditer(text) if found["number"] is not None]
 
 
 def another(literal: str, random: np.random.Generator) -> str:
@@ -86,17 +67,6 @@ def _real(value: float, random: np.random.Generator) -> float:
     return float(random.uniform(-2, 2)) * max(abs(value), 1.0)
 
 
-def replace_literal(text: str, span: Span, new: str) -> str:
-    """Return the text with `new` in place of the characters in the span."""
-    return text[: span[0]] + new + text[span[1] :]
-
-
-def within(span: Span, spans: Sequence[Span]) -> bool:
-    """Whether a part of a text lies wholly in one of `spans`."""
-    return any(begin <= span[0] and span[1] <= end for begin, end in spans)
-
-
-_LINE = re.compile(r"\r\n|\r|\n")
 _KNOWN = frozenset(dir(builtins))
 
 
@@ -121,29 +91,16 @@ class PythonText:
     @classmethod
     def of(cls, source: str, spans: Sequence[Span]) -> PythonText | None:
         """Parse a text; return None if it is no Python, or too large or deeply nested to parse in this process."""
-        try:
-            Parser(has_limits=False).parse(source)  # refuses what is costly or too deep
-            with warnings.catch_warnings(action="ignore"):  # else a program's "\d" would print one on the console
-                return cls(source, tuple(spans), parse(source))
-        except (SyntaxError, ValueError, RecursionError, MemoryError, NeedsLimits):
-            return None
+        tree = known_tree(source)
+        return None if tree is None else cls(source, tuple(spans), tree)
 
     @cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *(end.end() for end in _LINE.finditer(self.source))]
-
-    def _index(self, line: int, column: int) -> int:
-        """Return the index in the text of a line (from 1) and a column in bytes of UTF-8, as `ast` counts."""
-        begin = self._line_starts[line - 1]
-        if self.source.isascii():
-            return begin + column
-        end = self._line_starts[line] if line < len(self._line_starts) else len(self.source)
-        return begin + len(self.source[begin:end].encode()[:column].decode(errors="ignore"))
+    def _index(self) -> TextIndex:
+        return TextIndex(self.source)
 
     def span(self, node: ast.expr | ast.stmt) -> Span:
         """Return the span of a node's text."""
-        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return self._index(node.lineno, node.col_offset), self._index(end_line, end_column)
+        return self._index.span(node)
 
     def text(self, place: Place) -> str:
         """Return the text at a place."""

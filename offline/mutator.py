@@ -12,24 +12,14 @@ import numpy as np
 from behavesim.programs.answer import add_fence
 from behavesim.programs.edits import Frame, edit_between
 from behavesim.programs.extract import complete_program
+from behavesim.programs.numbers import SKIPPED, Span, numbers_in, replace_literal, within
 from behavesim.prompts.wording import AnswerFormat
 from behavesim.proposers.proposer import uniform, uniform_or_none, weighted
 from behavesim.task import Task
 from behavesim.task.evaluated import join_files, separate_files
 
 from . import moves
-from .moves import (
-    SKIPPED,
-    Material,
-    Move,
-    PythonText,
-    Span,
-    another,
-    another_operator,
-    numbers_in,
-    replace_literal,
-    within,
-)
+from .moves import Material, Move, PythonText, another, another_operator
 
 # blanks on both sides tell an operation from a pointer, a sign, a template's brackets or a path
 _OPERATOR = re.compile(rf"{SKIPPED}|--[^\n]*+|(?<=[\w)\]] )(?P<operator>[-+*/<>]|[<>]=)(?= [\w(.])", re.DOTALL)

@@ -19,9 +19,11 @@ from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import moment_of_search
-from behavesim.application.evaluation import reports_of
-from behavesim.application.launch import new_launch, next_launch
+from behavesim.application.evaluation import read_program, reports_of
+from behavesim.application.launch import new_launch, next_launch, task_settings
 from behavesim.application.session import in_a_loop_of_its_own
+from behavesim.application.tuning import EVALUATIONS, TunedProgram, tune_program
+from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
 from behavesim.base.plugins import Kind
 from behavesim.engine.build import Launch
@@ -285,6 +287,28 @@ def search_sync(
 def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: SettingValue) -> LoadedRun:
     """Call `resume` without `await`, even if an event loop is running; Ctrl-C acts as in `search_sync`."""
     return in_a_loop_of_its_own(resume(run, on_event=on_event, **changes))
+
+
+def tune(
+    task: str | Task, source: str | Path, *, evaluations: int = EVALUATIONS, seed: int = 0, **settings: SettingValue
+) -> TunedProgram:
+    """Tune the numbers of a program as `behavesim tune` does, and return what came of it; nothing is written.
+
+    Args:
+        task: A task's name or file, or an object that a file assigns to `task`.
+        source: The program's text, or the path of its file as a `Path`.
+        evaluations: Most trials with other numbers.
+        seed: Seed of the trials.
+        settings: Those that `behavesim settings` lists, such as `workers`; None means the cores of this machine.
+
+    It needs no `await`, even in a notebook. Raises UsageError if the program has no numbers that may be tuned or a
+    setting does not fit, BehavesimError if it is rejected as it is, TaskError and SandboxError as `search` does.
+    """
+    given = {"workers": cores(), **settings, "seed": seed}
+    chosen, loaded = task_settings(_reference(TASKS, task), given)
+    file = str(source) if isinstance(source, Path) else "the program"
+    text = read_program(source, loaded) if isinstance(source, Path) else source
+    return in_a_loop_of_its_own(tune_program(chosen, loaded, file, text, evaluations))
 
 
 def _reference(kind: Kind, part: object) -> str:

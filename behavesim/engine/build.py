@@ -109,7 +109,7 @@ def sandbox(
 
 def _further(settings: Settings, split: Split, further: int) -> int:
     """Return how many instances beyond those of a split a sandbox and its referee make."""
-    return settings.race if split == "search" else further
+    return max(settings.race, further) if split == "search" else further
 
 
 def pool_of(

@@ -109,6 +109,37 @@ class Parser:
         return Parsed(code, tree, names)
 
 
+def known_tree(source: str) -> ast.Module | None:
+    """Return the tree of a program, with the places of its text; None if it is no Python, or costly to parse."""
+    try:
+        Parser(has_limits=False).parse(source)  # refuses what is costly or too deep
+        with warnings.catch_warnings(action="ignore"):  # else a program's "\d" would print one on the console
+            return parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, NeedsLimits):
+        return None
+
+
+class TextIndex:
+    """Finds the text of a tree's nodes: `ast` counts lines, and bytes of UTF-8 in a line."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._line_starts = [0, *(end.end() for end in _LINE.finditer(source))]
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Return the index of the first character of a node's text, and the index after its last."""
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return self._index(node.lineno, node.col_offset), self._index(end_line, end_column)
+
+    def _index(self, line: int, column: int) -> int:
+        begin = self._line_starts[line - 1]
+        if self._source.isascii():
+            return begin + column
+        end = self._line_starts[line] if line < len(self._line_starts) else len(self._source)
+        return begin + len(self._source[begin:end].encode()[:column].decode(errors="ignore"))
+
+
+_LINE = re.compile(r"\r\n|\r|\n")
 # names with more than DEEPEST parts, such as a.b.c…
 _DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 

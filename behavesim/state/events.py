@@ -271,6 +271,27 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """What was tried to tune the numbers of a program (`engine/tuning.py`).
+
+    `values` has the numbers of each trial, first the program's own, and `scores` the mean score, None for one that
+    failed. `before` and `after` are the scores of the program and of the best trial on instances that no trial used,
+    as far as the comparison went; empty if there was none. `cpu_s` is CPU seconds of all this.
+    """
+
+    values: tuple[tuple[float, ...], ...]
+    scores: tuple[float | None, ...]
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
+    cpu_s: float = 0.0
+
+    @property
+    def trials(self) -> int:
+        """How many trials with other numbers there were."""
+        return len(self.values) - 1
+
+
+@dataclass(frozen=True)
 class Responded:
     """The reply for a candidate arrived. It is committed unchanged, before its program is extracted."""
 

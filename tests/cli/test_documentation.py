@@ -51,7 +51,11 @@ def commands(page: Path) -> list[str]:
 
 def smaller(line: str) -> str:
     """The same command with a small budget, or dry where it would ask somebody."""
-    line = re.sub(r"--budget \d+", "--budget 8", line).replace("--seed 0", "--seed 4").replace("RUN", "first")
+    line = (
+        re.sub(r"--evaluations 200", "--evaluations 8", re.sub(r"--budget \d+", "--budget 8", line))
+        .replace("--seed 0", "--seed 4")
+        .replace("RUN", "first")
+    )
     if line.startswith("run "):
         line += "" if "--budget" in line else " --budget 8"
         line += " --dry-run" if any(each in line for each in ASKS) and "--dry-run" not in line else ""
