@@ -35,7 +35,7 @@ from behavesim.reports.terminal import show
 from behavesim.reports.words import program_name
 from behavesim.sandbox.limits import Limits
 from behavesim.state.settings import settings_from_journal
-from behavesim.store.database import count_registered
+from behavesim.store.database import is_spent
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask
@@ -210,7 +210,7 @@ def _settings(folder: RunFolder) -> Settings:
 def _next_command(folder: RunFolder, settings: Settings, does: str, more: int) -> str:
     """Return what follows: what a running run `does`, else how to resume, with `more` candidates if none is left."""
     resume = f"next: behavesim resume {folder.argument}"
-    if count_registered(folder.journal) >= settings.budget:
+    if is_spent(folder.journal, settings.budget, settings.tune > 0):
         return f", which is at the end of its budget; {resume} --budget {settings.budget + more}"
     return f", which {does}" if folder.is_running() else f"; {resume}"
 

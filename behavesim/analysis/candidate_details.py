@@ -10,7 +10,9 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, SCORE_AND_GAP, Column, Scored, Table, cells_of
 from behavesim.base.text import ScoreSource
-from behavesim.store.reading import read_prompt, read_reply
+from behavesim.engine.tuning import best_trial, numbers_of
+from behavesim.state.events import Tuning
+from behavesim.store.reading import read_prompt, read_response
 
 # Largest number of programs listed as nearest in behaviour: as many as a person compares at a glance.
 NEAREST = 5
@@ -33,12 +35,22 @@ class Neighbour(Scored):
 
 
 @dataclass(frozen=True)
+class TunedNumber:
+    """A number of a program that the machine tuned: its line in the parent, its value there, and in the best trial."""
+
+    line: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class CandidateDetails:
     """A candidate of the run named `run`, with its parents and its nearest programs in behaviour, the nearest first.
 
     `prompt` and `reply` are the texts of the last ones; None for the template. `left_out` says what was left out of the
     prompt to fit the setting `prompt_tokens`. The candidate used `of.counted_s` of the `limit_s` CPU seconds for all
-    search instances. `neighbours` is empty if the candidate is not feasible.
+    search instances. `neighbours` is empty if the candidate is not feasible. `numbers` are those that the machine
+    tuned, even if no trial was better; empty if it did not.
     """
 
     run: str
@@ -51,6 +63,7 @@ class CandidateDetails:
     score_source: ScoreSource
     left_out: tuple[str, ...] = ()
     limit_s: float | None = None
+    numbers: tuple[TunedNumber, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return one flat mapping for JSON."""
@@ -66,6 +79,12 @@ class CandidateDetails:
         tables = (
             Table("scores", "score on each instance", instances, tuple(enumerate(self.of.scores, 1))),
             Table("metrics", "metrics", (Column("metric"), Column("value", SCORE)), tuple(self.of.metrics.items())),
+            Table(
+                "numbers",
+                "numbers of the parent, and of the best trial",
+                (Column("line", COUNT), Column("before", SCORE), Column("after", SCORE)),
+                tuple((each.line, each.before, each.after) for each in self.numbers),
+            ),
             Table("parents", "parents", numbered, parents),
             Table("neighbours", "nearest in behaviour", (*numbered, Column("similarity", DISTANCE)), near),
         )
@@ -75,7 +94,7 @@ class CandidateDetails:
 def candidate_details(run: Run, number: int) -> CandidateDetails:
     """Return the details of the candidate of this number (-1: the template); raises UsageError if there is none."""
     candidate, journal = run.candidate(number), run.folder.journal
-    prompt, reply = read_prompt(journal, number), read_reply(journal, number)
+    prompt, response = read_prompt(journal, number), read_response(journal, number)
     return CandidateDetails(
         run=run.folder.run,
         of=candidate,
@@ -84,12 +103,20 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
             Parent(each.candidate, each.score, run.gap(each.score)) for each in map(run.candidate, candidate.parents)
         ),
         prompt=None if prompt is None else prompt.text,
-        reply=None if reply is None else reply.text,
+        reply=None if response is None else response.reply.text,
         neighbours=_neighbours(run, candidate),
         score_source=run.score_source,
         left_out=() if prompt is None else prompt.left_out,
         limit_s=run.settings.timeout_s,
+        numbers=() if response is None or response.tuning is None else _numbers(run, candidate, response.tuning),
     )
+
+
+def _numbers(run: Run, candidate: Candidate, tuning: Tuning) -> tuple[TunedNumber, ...]:
+    parent = run.candidate(candidate.parents[0]).source
+    numbers = numbers_of(run.task(), parent or "")
+    best = tuning.values[best_trial(tuning.gains)]
+    return tuple(TunedNumber(each.line, each.value, after) for each, after in zip(numbers, best, strict=False))
 
 
 def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
@@ -150,7 +177,7 @@ def failures(run: Run) -> tuple[RejectionReason, ...]:
     """Return each pair of stage and reason of a rejection, the most frequent first, ties in alphabetical order."""
     cases: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for candidate in run.candidates:
-        if candidate.status == "rejected":
+        if candidate.status == "rejected" and candidate.stage != "tune":  # no program failed
             cases[candidate.stage or "", candidate.reason or ""].append(candidate)
     # open candidates are left out of the share: it must not grow while replies are under way
     total = max(1, sum(candidate.status != "open" for candidate in run.candidates))

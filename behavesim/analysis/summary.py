@@ -81,6 +81,23 @@ class Noise:
 
 
 @dataclass(frozen=True)
+class TuningBrought:
+    """What tuning brought to a run: `candidates` in so many `trials`, of which `better` are feasible.
+
+    `gain` is by how much they raised the best score, and `written_gain` by how much the others did: fractions of the
+    template's score, which add up to the run's gain.
+    """
+
+    candidates: int
+    better: int
+    none: int
+    """Candidates for which no trial was told apart from the parent."""
+    trials: int
+    gain: float
+    written_gain: float
+
+
+@dataclass(frozen=True)
 class Summary:
     """A run at a glance: scores in the task's unit, gaps as fractions; a field is None if unknown or not applicable.
 
@@ -93,7 +110,8 @@ class Summary:
     adds estimates for replies that did not report theirs. `unanswered` requests were given up, and may be billed.
     `doubted` are candidates whose self-reported scores are far better than the best known one. `behaviour` names what
     programs are compared by (docs/how-to/traces.md). `digest` is a SHA-256 of all registered candidates' sources,
-    scores and islands.
+    scores and islands. `asked` counts what a budget counts: not the candidates of `tuning`, which is None if there are
+    none.
     """
 
     run: str
@@ -125,6 +143,7 @@ class Summary:
     advice: tuple[Advice, ...] = ()
     doubted: tuple[int, ...] = ()
     noise: Noise | None = None
+    tuning: TuningBrought | None = None
     best_program: Scored | None = field(init=False)  # a field, so that JSON has it
 
     def __post_init__(self) -> None:
@@ -143,7 +162,8 @@ class Summary:
     @property
     def open(self) -> int:
         """Number of candidates asked for that are neither feasible nor rejected yet."""
-        return self.asked - self.feasible - self.rejections
+        tuned = 0 if self.tuning is None else self.tuning.candidates - self.tuning.none
+        return self.asked + tuned - self.feasible - self.rejections
 
 
 def summary(run: Run) -> Summary:
@@ -166,7 +186,7 @@ def summary(run: Run) -> Summary:
         method=settings.method,
         proposer=settings.proposer,
         seed=settings.seed,
-        asked=state.asked,
+        asked=state.questions,
         feasible=state.tally.feasible,
         rejected=dict(sorted(state.tally.rejected.items())),
         template=None if run.template is None else run.scored(run.template),
@@ -188,6 +208,31 @@ def summary(run: Run) -> Summary:
         advice=state.advice,
         doubted=tuple(each.candidate for each in run.candidates if LEAPED in each.metrics),
         noise=_noise(run),
+        tuning=_tuning(run),
+    )
+
+
+def _tuning(run: Run) -> TuningBrought | None:
+    from behavesim.state.events import TUNE
+
+    state, template = run.state, run.template
+    tuned = {each.candidate: each for each in run.candidates if each.operator == TUNE}
+    if not tuned:
+        return None
+    gains = {True: 0.0, False: 0.0}
+    if template is not None and template.score is not None:
+        best, unit = state.objective.utility(template.score), abs(template.score) or 1.0
+        for candidate, score in state.bests:
+            utility = state.objective.utility(score)
+            gains[candidate in tuned] += max(0.0, utility - best) / unit
+            best = max(best, utility)
+    return TuningBrought(
+        len(tuned),
+        sum(each.status == "feasible" for each in tuned.values()),
+        sum(each.stage == "tune" for each in tuned.values()),
+        state.trials,
+        gains[True],
+        gains[False],
     )
 
 

@@ -32,7 +32,7 @@ from behavesim.engine.build import Launch, fork_search, new_search, resume_searc
 from behavesim.engine.loop import Search
 from behavesim.state.advice import LONGEST
 from behavesim.state.events import Advised, Injected
-from behavesim.store.database import count_registered
+from behavesim.store.database import is_spent
 from behavesim.store.folder import ADVICE, Inbox, RunFolder
 from behavesim.task import Task, instances_of
 
@@ -204,7 +204,7 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
 
     Raises UsageError if its task or a setting that decides what it finds has changed; else as `begin`.
     """
-    if count_registered(launch.folder.journal) < launch.settings.budget:
+    if not is_spent(launch.folder.journal, launch.settings.budget, launch.settings.tune > 0):
         return await _session(launch, resume_search(launch), view, tell)
     refuse_changes(launch.folder, launch.settings, launch.task)
     run = _read(launch)

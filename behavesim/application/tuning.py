@@ -155,11 +155,12 @@ async def tune_program(
         first = await judge.evaluate(source)
         if isinstance(first, Failure):
             raise ProgramRejected(file, "evaluation", first)
-        bench = TuningBench(source, numbers, grounds, judge, lambda: judging(settings, task, "validation"), tried)
+        validation = lambda: judging(settings, task, "validation")  # noqa: E731
+        bench = TuningBench(source, numbers, grounds, task.objective, judge, validation, tried)
         seed = seed_of(settings.seed, 0)
         tuning = await tune_numbers(bench, numbers, seed, evaluations, task.objective, grounds)
-        best = best_trial(tuning.scores, task.objective)
-        tuned = tuned_source(source, numbers, tuning, task.objective)
+        best = best_trial(tuning.gains)
+        tuned = tuned_source(source, numbers, tuning)
         last = await judge.evaluate(tuned)
     found = certainty(tuning, task.objective) if grounds.check != "score" else None
     begin = max(0, text.find(source))  # what stands around the program in the file stays there

@@ -18,6 +18,7 @@ from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import fail_incomparable, program_of_reply, reply_with_program
+from behavesim.engine.tuning import Grounds, derived_reply, trials_each
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import proposer_type
@@ -27,6 +28,7 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
+    TUNE,
     Advised,
     Asked,
     CandidateId,
@@ -62,7 +64,7 @@ class Audit:
         self._settings = settings
         self._method = method_of_run(settings, task)
         self._behaviours = Behaviours.of_run(settings, task, self._method.uses_behaviour)
-        self._rules = Rules.of(settings)
+        self._rules = Rules.of(settings, task)
         self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
         self._tried: dict[str, CandidateId] = {}  # by a program's text, the first candidate with it
 
@@ -96,11 +98,18 @@ class Audit:
         return fail_incomparable(verdict, self._behaviours)
 
     def reply(self, event: Responded) -> Responded:
-        """Return the reply that the journal should hold: an injected program's is derived, any other is `event`."""
+        """Return the reply that the journal should hold: that of no model is derived, any other is `event`.
+
+        Where the machine tuned numbers, it follows from the recorded scores of the trials: these are not run again.
+        """
         candidate = self.state.open.get(event.candidate)
-        if candidate is None or candidate.asked.prompt.operator != INJECTED:
+        if candidate is None or candidate.asked.prompt.operator not in (INJECTED, TUNE):
             return event
-        return reply_with_program(candidate.asked)
+        if candidate.asked.prompt.operator == INJECTED:
+            return reply_with_program(candidate.asked)
+        settings, task = self._settings, self._task
+        most, grounds = trials_each(settings.tune, self.state.budget), Grounds.of(task, settings.race)
+        return derived_reply(event, candidate.shown, task, settings.seed, most, grounds)
 
     def contradiction(self, event: Event) -> str:
         """Return, for people, the first thing that an event of the run should contain and lacks; "" if none."""
@@ -130,12 +139,14 @@ class Audit:
         """Return which decisions the search could take at `event`: the recorded one and what the budget allows."""
         # when a cap ended asking does not follow from the journal: with one, only the recorded decision is allowed
         is_repair = isinstance(event, Asked) and event.candidate in self.state.open
-        asks = isinstance(event, Asked | NoteAsked) and not is_repair
-        within = self.state.registered < self._settings.budget
+        tunes = isinstance(event, Asked) and event.prompt.operator == TUNE
+        asks = isinstance(event, Asked | NoteAsked) and not is_repair and not tunes
+        within = self.state.registered_questions < self._settings.budget
         return Allowed(
             regroup=isinstance(event, Regrouped) or within,
-            repair=asks or is_repair or not self._is_capped,
-            ask=asks or (not self._is_capped and self.state.asked < self._settings.budget),
+            repair=asks or tunes or is_repair or not self._is_capped,
+            ask=asks or (not self._is_capped and self.state.questions < self._settings.budget),
+            tune=asks or tunes or not self._is_capped,
         )
 
 
@@ -154,7 +165,7 @@ def contradiction(event: Event, state: RunState, clock_every_s: float) -> str:
 def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iterator[str]:
     match event:
         case RunResumed(asked_again, isolation, unanswered, _, notes_again):
-            waiting = tuple(number for number, candidate in state.open.items() if candidate.reply is None)
+            waiting = tuple(state.unanswered)
             notes = tuple(note.asked.number for note in state.awaited_notes)
             most = len(waiting) + len(notes) if state.under_way is None else state.under_way
             if asked_again != waiting:
@@ -166,9 +177,9 @@ def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iter
             if isolation not in LEVELS:
                 yield f"isolation of {', '.join(LEVELS)}"
         case RunStopped(reason, under_way):
-            is_done = state.asked >= state.budget and not state.open
+            is_done = state.questions >= state.budget and not state.open
             if reason == "budget" and not is_done:
-                asked = f"{state.asked} of {state.budget} candidates were asked for"
+                asked = f"{state.questions} of {state.budget} candidates were asked for"
                 yield f"another reason: {asked}, and {len(state.open)} are open"
             # a prompt that was sent several times may be billed as often: no limit follows from the journal
             if under_way is not None and (under_way < 0 or (under_way and not state.waiting)):

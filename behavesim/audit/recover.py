@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +32,7 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
+    TUNE,
     Added,
     Advised,
     Asked,
@@ -126,6 +127,7 @@ async def _rerun(
             target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:
                 await journal.append(beginning)
+                tuned = sum(isinstance(each, Asked) and each.prompt.operator == TUNE for each in beginning)
                 for salvage, settings in stretches:
                     if salvage is not stretches[0][0] and isinstance(salvage.opening, RunForked):
                         await journal.append([replace(salvage.opening, settings=settings.flat())])
@@ -133,14 +135,16 @@ async def _rerun(
                     known = SalvagedJudge(judge, salvage.verdicts, salvage.raced)
                     is_last = salvage is final
                     # before a fork no more is asked for than was: later candidates belong to the settings after it
-                    budget = settings.budget if is_last else salvage.asks
+                    tuned += len(salvage.tuned)
+                    budget = settings.budget if is_last else salvage.asks - tuned
                     caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())  # saved replies cost nothing again
                     files = RunFiles(target, target.note, task.suffix, repository_of(task))
                     method = SalvagedMethod(method_of_run(settings, task), salvage.asked)
                     search = assemble_search(settings, task, proposer, known, journal, caps, files, method=method)
+                    search.rules = replace(search.rules, tunes=salvage.tunes(search.rules.tunes))
                     await _take_up(search, salvage, target)
                     await _use_saved_replies(
-                        search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget
+                        search, proposer, max(salvage.replies, default=-1) + 1 if is_last else salvage.asks
                     )
                     await search.record(*(each for each in salvage.late if each.candidate in search.state.open))
                     lost |= proposer.lost
@@ -185,7 +189,7 @@ async def _use_saved_replies(search: Search, proposer: SalvagedProposer, replied
         return is_waiting and state.registered in proposer.waiting
 
     async def stop_when_dry() -> None:
-        while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget)):
+        while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget + len(search.state.tuned))):
             # later candidates have replies, so the one that is waited for was registered: its reply is lost
             if is_stuck() and not _asks_more(search):
                 proposer.waiting.pop(search.state.registered).set()
@@ -306,6 +310,8 @@ class RecoveredEvents:
     template: Evaluated | None = None
     # the first question for each candidate; later ones are repairs
     asked: dict[CandidateId, Asked] = field(default_factory=dict)
+    # the candidates whose numbers the machine tuned; nobody was asked
+    tuned: dict[CandidateId, Asked] = field(default_factory=dict)
     # the replies to each candidate or note, in order. The key of note n is -2 - n (`note_number`).
     replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
     # the verdict on each program, by its text
@@ -332,7 +338,23 @@ class RecoveredEvents:
     def asks(self) -> int:
         """How many candidates had been asked for at the end of this part, judging by the events that are left."""
         late = (event.candidate for event in self.late)
-        return max((*self.asked, *self.replies, *late, self.registered - 1), default=-1) + 1
+        return max((*self.asked, *self.tuned, *self.replies, *late, self.registered - 1), default=-1) + 1
+
+    def tunes(self, rule: Callable[[RunState], Asked | None] | None) -> Callable[[RunState], Asked | None] | None:
+        """Return the rule by which a new run tunes: as the damaged run did, and after that by its own `rule`.
+
+        The trials are made again: they cost nothing but time. But a candidate more or less would give every later
+        reply to another question.
+        """
+        last = self.asks
+
+        def tune(state: RunState) -> Asked | None:
+            found = self.tuned.get(state.asked)
+            if found is not None and all(parent in state.members for parent in found.parents):
+                return found
+            return None if rule is None or state.asked < last else rule(state)
+
+        return None if rule is None and not self.tuned else tune
 
     @property
     def injections(self) -> list[Injected]:
@@ -366,6 +388,8 @@ class RecoveredEvents:
                 self.injected.append(event)
             case ClockRead():
                 self.readings.append(event)
+            case Asked(candidate) if event.prompt.operator == TUNE:
+                self.tuned[candidate] = event
             case Asked(candidate):
                 self.asked.setdefault(candidate, event)  # a later question for the same candidate is a repair
             case Responded(candidate, reply):

@@ -20,7 +20,7 @@ from behavesim.audit.damage import find_altered_rows, list_damages
 from behavesim.audit.recover import LOST
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
-from behavesim.engine.admission import run_provenance
+from behavesim.engine.admission import further_of_run, run_provenance
 from behavesim.engine.build import judging
 from behavesim.engine.outcome import outcome_of_copy, outcome_of_verdict, raced_of_verdict, without_addresses
 from behavesim.evaluators.tracing import is_of_the_clock
@@ -31,6 +31,7 @@ from behavesim.state.events import (
     DECISIONS,
     INJECTED,
     TEMPLATE,
+    TUNE,
     CandidateId,
     Evaluated,
     Event,
@@ -339,11 +340,12 @@ class Verifier:
 
 async def _reply(event: Responded, segment: Segment) -> Responded:
     """Return the reply that should have been recorded."""
-    # It is the injected program, or what a proposer such as the offline one derives again; else the reply itself. A
-    # reply with a fault is not derived again, because a recovered run has faults in place of lost replies.
+    # It is the injected program, what follows from the trials of a tuned one, or what a proposer such as the offline
+    # one derives again; else the reply itself. A reply with a fault is not derived again, because a recovered run has
+    # faults in place of lost replies.
     candidate = segment.audit.state.open.get(event.candidate)
     prompt = None if candidate is None else candidate.asked.prompt
-    if segment.writer is None or event.reply.fault or prompt is None or prompt.operator == INJECTED:
+    if segment.writer is None or event.reply.fault or prompt is None or prompt.operator in (INJECTED, TUNE):
         return segment.audit.reply(event)
     return Responded(event.candidate, await segment.writer.propose(prompt, event.candidate))
 
@@ -373,8 +375,8 @@ class VerifierResources:
         return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
 
     async def judge(self, settings: Settings) -> Judge:
-        """Return a judge with the limits and the race's instances of these settings; equal ones share one judge."""
-        key = Limits.of(settings), settings.race
+        """Return a judge with the limits and the further instances of these settings; equal ones share one judge."""
+        key = Limits.of(settings), further_of_run(settings, self.task)
         if key not in self._judges:
             here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
             self._judges[key] = await self.stack.enter_async_context(judging(here, self.task))

@@ -114,6 +114,10 @@ class Settings(Options):
     that double. Scores then are estimates, which can be compared. Needs a task that gives instances by number; 0 for
     none, else at least as many as the search instances."""
 
+    tune: float = Field(0.0, ge=0)
+    """Tune the numbers of good programs by so many trials for each candidate asked for; 2 to 5 is a lot, 0 is none. A
+    tuned program is a candidate of its own, which the budget does not count."""
+
     prompts: str = "full"
     """Wording of the prompts: full, paper (without the task's contract), small (short, for small models), or the path
     of a folder of your own texts."""

@@ -21,12 +21,13 @@ from behavesim.base.config import (
 )
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.plugins import absolute
+from behavesim.engine.tuning import Grounds
 from behavesim.methods.method import Method, method_of, method_type
 from behavesim.prompts.wording import absolute_wording, wording_hash
 from behavesim.proposers.prices import PriceList, Prices, as_setting
 from behavesim.proposers.proposer import models_asked, proposer_type, takes_notes
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import TEMPLATE, Asked, Evaluated, RunForked, RunStarted
+from behavesim.state.events import TEMPLATE, TUNE, Asked, Evaluated, RunForked, RunStarted
 from behavesim.state.protocols import Judge
 from behavesim.state.settings import (
     changed_parts,
@@ -175,7 +176,7 @@ def refuse_spent(source: str, fork: RunFolder, budget: int) -> None:
     JournalError if the copy cannot be read.
     """
     events = (event for _, _, event in read_events(fork.journal, only=(Asked,)))
-    asked = len({event.candidate for event in events if isinstance(event, Asked)})
+    asked = len({each.candidate for each in events if isinstance(each, Asked) and each.prompt.operator != TUNE})
     if budget < asked:
         raise UsageError(
             f"run {source} has asked for {asked} programs, and a fork takes them all over: --budget {budget} is "
@@ -268,6 +269,11 @@ def method_of_run(settings: Settings, task: Task) -> Method[Any]:
     return method_of(settings, task, takes_notes(settings))
 
 
+def further_of_run(settings: Settings, task: Task) -> int:
+    """Return how many search instances beyond the split's a run needs: those of its race, and those of tuning."""
+    return settings.race + (Grounds.of(task, settings.race).extra if settings.tune else 0)
+
+
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     """Return the provenance of a run with these settings: hashes by part and versions by software.
 
@@ -275,8 +281,8 @@ def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     cannot be hashed. Raises OSError if the file of the task, method or proposer is gone.
     """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
-    if settings.race:
-        parts["further instances"] = value_hash(further_instances(task, "search", settings.race))
+    if count := further_of_run(settings, task):
+        parts["further instances"] = value_hash(further_instances(task, "search", count))
     wording = wording_hash(settings.prompts)
     return parts | {"prompts": wording} if wording else parts
 

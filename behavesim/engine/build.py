@@ -15,6 +15,7 @@ from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import Notices, on_stderr
 from behavesim.engine.admission import (
+    further_of_run,
     has_other_task,
     method_of_run,
     refuse_another_run,
@@ -33,6 +34,7 @@ from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
 from behavesim.engine.loop import Observe, Search
 from behavesim.engine.outcome import outcome_of_verdict, raced_of_verdict
+from behavesim.engine.tuning import Episodes, Grounds
 from behavesim.evaluators.evaluation import JUDGE_LOADER, EvaluatorJudge, evaluator_pool
 from behavesim.methods.method import Method
 from behavesim.programs.extract import WholeForm, form_of
@@ -92,8 +94,8 @@ def sandbox(
     A program runs on all instances of a split, on up to `starts` versions of each (see `begin_instances`), and gets
     `starts` times the time. A split larger than `search` gets more in proportion. If `workers` names a cluster, one
     program runs at once. `clock` measures time limits; None makes one. `further` is how many instances beyond those of
-    the split blocks are taken from; of the search it is the setting `race`. Raises TaskError if the instances cannot be
-    made.
+    the split blocks are taken from; of the search they are at least those of the race and of tuning. Raises
+    TaskError if the instances cannot be made.
     """
     limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
     task_here, workers = TaskReference(settings.task), settings.workers_here
@@ -103,13 +105,13 @@ def sandbox(
         clock=clock,
         starts=starts,
         wall=settings.wall,
-        further=_further(settings, split, further),
+        further=_further(settings, task, split, further),
     )
 
 
-def _further(settings: Settings, split: Split, further: int) -> int:
+def _further(settings: Settings, task: Task, split: Split, further: int) -> int:
     """Return how many instances beyond those of a split a sandbox and its referee make."""
-    return max(settings.race, further) if split == "search" else further
+    return max(further_of_run(settings, task), further) if split == "search" else further
 
 
 def pool_of(
@@ -139,7 +141,9 @@ def pool_of(
         cluster = _cluster_type()(*given, [] if sights is None else sights)
         if isinstance(task, EvaluatorTask):
             return cluster.evaluator(task.file, limits)
-        return cluster.functions(settings.task, task, split, limits.on(task, split), _further(settings, split, further))
+        return cluster.functions(
+            settings.task, task, split, limits.on(task, split), _further(settings, task, split, further)
+        )
     if not isinstance(task, EvaluatorTask):
         return sandbox(settings, task, split, clock, further=further)
     return evaluator_pool(task.file, settings.workers, limits, weak, clock, settings.wall, settings.devices)
@@ -193,8 +197,10 @@ def judge_of(
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     limits = Limits.of(settings).on(task, split, starts)
-    given = (TaskReference(settings.task), split, limits, count, clock, starts, _further(settings, split, further))
-    return SandboxJudge(task, pool, RefereePool(*given))
+    more = _further(settings, task, split, further)
+    return SandboxJudge(
+        task, pool, RefereePool(TaskReference(settings.task), split, limits, count, clock, starts, more)
+    )
 
 
 def _answers_judge(settings: Settings, task: EvaluatorTask, clock: Heartbeat | None) -> ProgramPool | None:
@@ -432,7 +438,7 @@ async def resume_search(launch: Launch) -> AsyncIterator[Search]:
         search = launch.search(proposer, judge, journal, before)
         folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(judge), folding)
-        again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
+        again = tuple(search.state.unanswered)
         notes = tuple(note.asked.number for note in search.state.awaited_notes)
         lost, batched = search.state.under_way, search.state.batched
         if keeps_requests(launch.settings):
@@ -510,7 +516,7 @@ def assemble_search(
     chosen = method or method_of_run(settings, task)
     return Search(
         task=task,
-        rules=Rules.of(settings),
+        rules=Rules.of(settings, task),
         caps=caps,
         method=chosen,
         proposer=PricedProposer(proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
@@ -520,4 +526,10 @@ def assemble_search(
         observe=observe,
         clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
         requests=requests,
+        episodes=_episodes(settings, task, judge) if settings.tune else None,
     )
+
+
+def _episodes(settings: Settings, task: Task, judge: Judge) -> Episodes:
+    grounds = Grounds.of(task, settings.race)
+    return Episodes(task, settings.seed, settings.tune, grounds, judge, lambda: judging(settings, task, "validation"))

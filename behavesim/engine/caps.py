@@ -241,7 +241,7 @@ class Caps:
         `unasked` is the number of open questions that a resumed run has not sent again yet. The budget counts them
         already, so it forbids nothing while there are any: they may be sent, unless a cap forbids it.
         """
-        return "budget" if state.asked >= self.budget and not unasked else self.forbids_request(state, unasked)
+        return "budget" if state.questions >= self.budget and not unasked else self.forbids_request(state, unasked)
 
     def forbids_request(self, state: RunState, unasked: int = 0) -> str | None:
         """Return the name of the first cap that one more request could overrun, or that ends the run; or None.

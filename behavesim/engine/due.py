@@ -5,16 +5,19 @@ The search records that decision, the audit compares the journal with it, and a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import PartError
+from behavesim.engine.tuning import Tunes
 from behavesim.methods.method import Method
 from behavesim.proposers.proposer import Chooser, ProposerSettings, note_number
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
+    TUNE,
     Added,
     Asked,
     Decision,
@@ -27,6 +30,7 @@ from behavesim.state.events import (
 )
 from behavesim.state.race import next_in_race
 from behavesim.state.state import RunState
+from behavesim.task import Task
 
 D = TypeVar("D")
 # Regroupings and notes that a method may decide on in a row, without a candidate asked for or registered.
@@ -45,6 +49,8 @@ class Allowed:
     repair: bool
     # Whether a new candidate or a note may be asked for.
     ask: bool
+    # Whether the numbers of a program may be tuned.
+    tune: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,13 +65,16 @@ class Rules:
     choose: Chooser | None = None
     # Further instances on which a candidate that could be the best is judged; 0 for no race.
     race: int = 0
+    # Function that returns the candidate whose numbers are tuned next, None if there is none now; None to tune nothing.
+    tunes: Callable[[RunState], Asked | None] | None = None
 
     @classmethod
-    def of(cls, settings: Settings) -> Rules:
-        """Return the rules from a run's settings."""
+    def of(cls, settings: Settings, task: Task) -> Rules:
+        """Return the rules from a run's settings and its task."""
         chosen = settings.of_proposer
         choose = chosen.chooser(settings.seed) if isinstance(chosen, ProposerSettings) else None
-        return cls(settings.window, settings.repair, choose, settings.race)
+        tunes = Tunes.of(settings.tune, task)
+        return cls(settings.window, settings.repair, choose, settings.race, None if tunes is None else tunes.next_asked)
 
     def with_model(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked:
         """Return a question with the model that is to answer it; unchanged if the proposer chooses the model."""
@@ -81,10 +90,10 @@ def next_decision(
     """Return the next decision; none if none is due, as while a reply is awaited.
 
     These are two events where a registration has read similarities of its candidate: the Compared that holds them comes
-    first. The order is: regroup, repair, ask, then register. In a race a candidate whose turn it is to be registered
-    goes on, or gets its score, before. A reply or an outcome that arrives later can put a repair before the decision,
-    but does not change it otherwise. Raises PartError if the method asks for a candidate with a wrong number, returns
-    something else than a decision, or if IN_A_ROW decisions in a row led to no candidate.
+    first. The order is: regroup, repair, tune, ask, then register. In a race a candidate whose turn it is to be
+    registered goes on, or gets its score, before. A reply or an outcome that arrives later can put a repair before the
+    decision, but does not change it otherwise. Raises PartError if the method asks for a candidate with a wrong number,
+    returns something else than a decision, or if IN_A_ROW decisions in a row led to no candidate.
     """
     # groups first: parents drawn before it would come from islands that it empties
     if permits.regroup and (regrouped := method.regroup(state, behaviours)) is not None:
@@ -94,7 +103,10 @@ def next_decision(
     if permits.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
         return (repaired,)
     # asked before the registration, which may take long: the model writes meanwhile
-    may_ask = permits.ask and state.asked < state.registered + rules.window
+    has_room = state.asked < state.registered + rules.window
+    if rules.tunes is not None and permits.tune and has_room and (tuned := rules.tunes(state)) is not None:
+        return (tuned,)
+    may_ask = permits.ask and has_room
     asked = method.ask(state, behaviours, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
         _refuse_endless(state, method, "asks for notes")
@@ -153,7 +165,8 @@ def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
     """Return the question that asks again for the first rejected candidate with a repair left; None without one."""
     for candidate in state.open.values() if repairs else ():
         outcome, reply = candidate.outcome, candidate.reply
-        if candidate.asked.prompt.operator == INJECTED:  # a person wrote it, and no model can be asked to mend it
+        # a person or the machine wrote it, and no model can be asked to mend it
+        if candidate.asked.prompt.operator in (INJECTED, TUNE):
             continue
         if isinstance(outcome, Rejected) and candidate.repairs < repairs:
             assert reply is not None, "a candidate is rejected for what was replied"

@@ -15,11 +15,13 @@ from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
+from behavesim.engine.tuning import Episodes
 from behavesim.methods.method import Method
 from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
+    TUNE,
     Advised,
     Asked,
     BatchSent,
@@ -67,7 +69,7 @@ class Search:
     Candidate t is asked for when candidate t − window is registered, and they are registered by number: decisions do
     not depend on which reply came first.
     `clock_every_s` is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads
-    how many are under way.
+    how many are under way. `episodes` writes the replies of candidates whose numbers are tuned; None if none are.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Search:
         observe: Observe,
         clock_every_s: float,
         requests: Requests | None,
+        episodes: Episodes | None = None,
     ) -> None:
         self.state = RunState(task.objective)
         self.rules = rules
@@ -94,6 +97,7 @@ class Search:
         self.requests = requests or Requests()
         self.requests.batches.recorded_by(self._arrive)
         self._proposer = proposer
+        self._episodes = episodes
         self._journal = journal
         self._arrived: list[Event] = []  # from tasks; not committed and not applied yet
         self._decided: list[Event] = []  # decisions that are applied to the state, but not committed yet
@@ -197,7 +201,7 @@ class Search:
                 await self._wait()
             elif self.caps.forbids_candidate(self.state, len(self._unsent)) is None:
                 raise BehavesimError(
-                    f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
+                    f"the method asks for nothing more after {self.state.questions} of {self.caps.budget} candidates; "
                     "mend it (`behavesim method check` says where), and go on with --fork NEW-ID"
                 )
             else:
@@ -275,9 +279,11 @@ class Search:
     def _permits(self) -> Allowed:
         may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
         return Allowed(
-            regroup=self.state.registered < self.caps.budget,  # after the last candidate it would only empty islands
+            # after the last candidate it would only empty islands
+            regroup=self.state.registered_questions < self.caps.budget,
             repair=may_pay,
-            ask=may_pay and self.state.asked < self.caps.budget,
+            ask=may_pay and self.state.questions < self.caps.budget,
+            tune=may_pay,
         )
 
     def _comes_first(self, arrived: Event) -> bool:
@@ -417,6 +423,9 @@ class Search:
             return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
         if asked.prompt.operator == INJECTED:
             return reply_with_program(asked)
+        if asked.prompt.operator == TUNE:
+            assert self._episodes is not None, "only a run that tunes decides to"
+            return await self._episodes.reply(self.state.open[asked.candidate], self.state.budget)
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
 

@@ -18,6 +18,7 @@ from behavesim.programs.reading import Program, Request
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
+    TUNE,
     Added,
     Asked,
     CandidateId,
@@ -49,21 +50,24 @@ def reply_with_program(asked: Asked) -> Responded:
 
 
 def is_paid(asked: Asked | NoteAsked, batched: Collection[int]) -> bool:
-    """Whether a prompt without a reply costs nothing more: it is a person's program, or `batched` has its number."""
+    """Whether a prompt without a reply costs nothing more: nobody is asked, or `batched` has its number."""
     number = note_number(asked.number) if isinstance(asked, NoteAsked) else asked.candidate
-    return asked.prompt.operator == INJECTED or number in batched
+    return asked.prompt.operator in (INJECTED, TUNE) or number in batched
 
 
 def program_of_reply(task: Task, asked: Asked, reply: Reply, shown: str, idea: str = "") -> Program | Rejected:
     """Return the program of a reply, or a rejection if it has none.
 
     `shown` is the program to which edits apply. `idea` is kept as the program's thought in place of the reply's; "" for
-    none. If `reply.fault` says that the request was given up, the reason of the rejection is "given-up".
+    none. If `reply.fault` says that the request was given up, the reason of the rejection is "given-up". Where the
+    machine tuned numbers and found none better, its stage is "tune".
     """
+    if asked.prompt.operator == TUNE and not reply.text:
+        return Rejected(asked.candidate, "tune", "not-told-apart", reply.fault)
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
     thought = asked.prompt.asks_thought
-    is_own = asked.prompt.operator == INJECTED
+    is_own = asked.prompt.operator in (INJECTED, TUNE)
     program = extract(form_of(task), Request(reply.text, shown, reply.finish_reason, thought, is_own))
     if isinstance(program, Failure):
         return Rejected(asked.candidate, "extraction", program.reason, program.message)

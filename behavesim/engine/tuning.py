@@ -1,5 +1,7 @@
 """Tuning: trials of a program with other numbers, and whether the best of them is better for certain.
 
+A run tunes too: the reply of some candidates is written by trials in place of a model (`Tunes`, `Episodes`).
+
 `tuning_steps` decides: a pure generator asks for scores, and what it asks next follows from numbers, seed and answers
 alone. `tune_numbers` answers with the sandbox, and `verify` with what the journal holds. Values are drawn by CMA-ES
 (Hansen 2016, from the package cmaes). The trials share search instances, and further ones where the task has them
@@ -12,16 +14,22 @@ import asyncio
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from behavesim.programs.answer import add_fence
+from behavesim.programs.extract import WholeForm, form_of
 from behavesim.programs.numbers import Number, tunable_numbers, write_numbers
+from behavesim.programs.reading import FunctionForm
 from behavesim.state.champion import ERROR, Interval, interval, told_apart
-from behavesim.state.events import Tuning
+from behavesim.state.events import TEMPLATE, TUNE, Asked, CandidateId, Prompt, Reply, Responded, Tuning
+from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.protocols import Judge, unnoticed
 from behavesim.state.race import mean, relative_gains
+from behavesim.state.state import RunState
 from behavesim.task import Objective, Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Block, Failure
@@ -96,7 +104,7 @@ class Grounds:
 
 @dataclass(frozen=True)
 class Trials:
-    """Asks for the mean scores of the program with each of these values; None for one that fails."""
+    """Asks for the mean gains on the program itself with each of these values; None for one that fails."""
 
     values: tuple[Values, ...]
 
@@ -114,13 +122,14 @@ class Check:
     count: int
 
 
-# Requests; `Trials` is answered with a score for each, and `Check` with the scores of both programs.
+# Requests; `Trials` is answered with a gain for each, and `Check` with the scores of both programs.
 Steps = Generator[Trials | Check, Any, Tuning]
-Scores = Sequence[float | None]
+# Mean gains of trials on the program itself, as fractions: higher is better. None for a trial that fails.
+Gains = Sequence[float | None]
 
 
 class Tuner:
-    """Draws the values of the trials, a generation at a time: they follow from numbers, seed and utilities alone."""
+    """Draws the values of the trials, a generation at a time: they follow from numbers, seed and gains alone."""
 
     def __init__(self, numbers: Sequence[Number], seed: int) -> None:
         """Begin at the program's own values."""
@@ -140,9 +149,10 @@ class Tuner:
             for place in self._places
         )
 
-    def learn(self, utilities: Sequence[float]) -> None:
-        """Take the utilities of the generation that was drawn last, higher is better."""
-        self._search.tell(list(zip(self._places, (-utility for utility in utilities), strict=True)))
+    def learn(self, gains: Gains) -> None:
+        """Take the gains of the generation that was drawn last."""
+        losses = (math.inf if gain is None else -gain for gain in gains)
+        self._search.tell(list(zip(self._places, losses, strict=True)))
 
 
 def seed_of(seed: int, candidate: int) -> int:
@@ -151,26 +161,26 @@ def seed_of(seed: int, candidate: int) -> int:
 
 
 def tuning_steps(numbers: Sequence[Number], seed: int, most: int, objective: Objective, grounds: Grounds) -> Steps:
-    """Ask for the scores of at most `most` trials of other values, then for a check of the best; return what was tried.
+    """Ask for the gains of at most `most` trials of other values, then for a check of the best; return what was tried.
 
     It ends early at a plateau: a whole generation scores exactly as the program itself does.
     """
     own = tuple(number.value for number in numbers)
     values: list[Values] = [own]
-    scores: list[float | None] = [*(yield Trials((own,)))]
-    if scores[0] is None:  # it fails on the further instances
-        return Tuning(tuple(values), tuple(scores))
+    gains: list[float | None] = [*(yield Trials((own,)))]
+    if gains[0] is None:  # it fails on the further instances
+        return Tuning(tuple(values), tuple(gains))
     tuner = Tuner(numbers, seed)
     while (left := most + 1 - len(values)) > 0:
         drawn = tuner.draw()
-        found: Scores = yield Trials(drawn[:left])
+        found: Gains = yield Trials(drawn[:left])
         values += drawn[:left]
-        scores += found
-        if len(found) < len(drawn) or all(score == scores[0] for score in found):
+        gains += found
+        if len(found) < len(drawn) or all(gain == gains[0] for gain in found):
             break
-        tuner.learn([_utility(score, objective) for score in found])
-    best = best_trial(scores, objective)
-    tried = Tuning(tuple(values), tuple(scores))
+        tuner.learn(found)
+    best = best_trial(gains)
+    tried = Tuning(tuple(values), tuple(gains))
     if best == 0 or grounds.check == "score":
         return tried
     before: tuple[float, ...] = ()
@@ -180,12 +190,12 @@ def tuning_steps(numbers: Sequence[Number], seed: int, most: int, objective: Obj
         before, after = (*before, *more), (*after, *others)
         if not more or not others:
             break
-    return Tuning(tried.values, tried.scores, before, after)
+    return replace(tried, before=before, after=after)
 
 
-def best_trial(scores: Scores, objective: Objective) -> int:
-    """Return the index of the best score, the first of equal ones; 0 is the program itself."""
-    return max(range(len(scores)), key=lambda place: (_utility(scores[place], objective), -place))
+def best_trial(gains: Gains) -> int:
+    """Return the index of the greatest gain, the first of equal ones; 0 is the program itself."""
+    return max(range(len(gains)), key=lambda place: (-math.inf if (gain := gains[place]) is None else gain, -place))
 
 
 def certainty(tuning: Tuning, objective: Objective) -> Interval | None:
@@ -196,7 +206,7 @@ def certainty(tuning: Tuning, objective: Objective) -> Interval | None:
 
 def is_better(tuning: Tuning, objective: Objective, grounds: Grounds) -> bool:
     """Whether the best trial is better than its parent: for certain, or by its score where nothing else can say."""
-    if best_trial(tuning.scores, objective) == 0:
+    if best_trial(tuning.gains) == 0:
         return False
     if grounds.check == "score":
         return True
@@ -208,9 +218,9 @@ def is_better(tuning: Tuning, objective: Objective, grounds: Grounds) -> bool:
     return mean(gains) > 0 and told_apart(tuning.after, tuning.before)
 
 
-def tuned_source(source: str, numbers: Sequence[Number], tuning: Tuning, objective: Objective) -> str:
+def tuned_source(source: str, numbers: Sequence[Number], tuning: Tuning) -> str:
     """Return the program with the values of the best trial."""
-    return write_numbers(source, numbers, tuning.values[best_trial(tuning.scores, objective)])
+    return write_numbers(source, numbers, tuning.values[best_trial(tuning.gains)])
 
 
 def _next_check(before: Sequence[float], after: Sequence[float], objective: Objective, grounds: Grounds) -> int | None:
@@ -224,10 +234,6 @@ def _next_check(before: Sequence[float], after: Sequence[float], objective: Obje
     if found.low > 0 or found.mean <= 0 or len(before) >= MOST_FRESH:
         return None
     return min(len(before), MOST_FRESH - len(before))
-
-
-def _utility(score: float | None, objective: Objective) -> float:
-    return -math.inf if score is None else objective.utility(score)
 
 
 # Doing it: the sandbox answers.
@@ -245,22 +251,25 @@ class TuningBench:
         source: str,
         numbers: Sequence[Number],
         grounds: Grounds,
+        objective: Objective,
         judge: Judge,
         validation: OpenValidation,
         tried: Callable[[], object] = lambda: None,
     ) -> None:
-        """Begin; `tried` is called after each program that was run for its score."""
+        """Begin; the first trial must be of the program itself. `tried` is called after each program that was run."""
         self._source, self._numbers, self._grounds = source, numbers, grounds
         self._judge, self._validation, self._tried = judge, validation, tried
-        self._known: dict[str, float | None] = {}  # whole numbers come again
+        self._known: dict[str, float | None] = {}  # gains by text: whole numbers come again
+        self._objective = objective
+        self._own: tuple[float, ...] = ()  # the scores of the program itself
         self.cpu_s = 0.0
 
-    async def answer(self, request: Trials | Check) -> Scores | tuple[Sequence[float], Sequence[float]]:
+    async def answer(self, request: Trials | Check) -> Gains | tuple[Sequence[float], Sequence[float]]:
         """Return what a request asks for; raises as `Judge.evaluate` does."""
         if isinstance(request, Trials):
             texts = [write_numbers(self._source, self._numbers, values) for values in request.values]
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
-            self._known.update(zip(new, await asyncio.gather(*map(self._score, new)), strict=True))
+            self._known.update(zip(new, await asyncio.gather(*map(self._gain, new)), strict=True))
             return [self._known[text] for text in texts]
         sources = self._source, write_numbers(self._source, self._numbers, request.values)
         if self._grounds.check == "validation":
@@ -271,13 +280,15 @@ class TuningBench:
             before, after = await asyncio.gather(*(self._scores_of(self._judge, each, block) for each in sources))
         return before, after
 
-    async def _score(self, text: str) -> float | None:
+    async def _gain(self, text: str) -> float | None:
         scores = await self._scores_of(self._judge, text, None)
         if scores and (block := self._grounds.block) is not None:
             more = await self._scores_of(self._judge, text, block)
             scores = (*scores, *more) if more else ()
         self._tried()
-        return mean(scores) if scores else None
+        self._own = self._own or scores
+        # relative to its own scores: one long instance must not outweigh many short ones
+        return mean(relative_gains(scores, self._own, self._objective)) if scores else None
 
     async def _scores_of(self, judge: Judge, source: str, block: Block | None) -> tuple[float, ...]:
         """Return a program's scores by which trials are compared; () if it fails."""
@@ -299,4 +310,149 @@ async def tune_numbers(
             request = steps.send(await bench.answer(request))
     except StopIteration as ended:
         tuning: Tuning = ended.value
-    return Tuning(tuning.values, tuning.scores, tuning.before, tuning.after, bench.cpu_s)
+    return replace(tuning, cpu_s=bench.cpu_s)
+
+
+# In a run: which program is tuned next, and the reply that its trials write.
+
+
+# Trials of one program, at most and at least.
+MOST_TRIALS, FEWEST_TRIALS = 100, 20
+# Of so many programs, the best ones, one is chosen to be tuned.
+CONSIDERED = 20
+
+
+def trials_each(share: float, budget: int) -> int:
+    """Return how many trials a program has in a run that may take `share` of them for each candidate; 0 for none.
+
+    They are as many as leave the trials of the whole run for two programs or more.
+    """
+    purse = int(share * budget)
+    return 0 if purse < FEWEST_TRIALS else min(MOST_TRIALS, max(FEWEST_TRIALS, purse // 2))
+
+
+@dataclass(frozen=True)
+class Tunes:
+    """Decides which program of a run is tuned next; `share` is the setting `tune`."""
+
+    share: float
+    form: FunctionForm | WholeForm
+    suffix: str
+
+    @classmethod
+    def of(cls, share: float, task: Task) -> Tunes | None:
+        """Return the rule for a run on a task; None if it tunes nothing."""
+        return cls(share, form_of(task), task.suffix) if share else None
+
+    def next_asked(self, state: RunState) -> Asked | None:
+        """Return the candidate that is the best program with its numbers tuned; None if there are no trials for it.
+
+        There are `share` trials for each registered candidate; one under way counts with all that it may take. A
+        program is tuned once, and so are all that differ from it in numbers alone, or score as it does on each
+        instance: they behave alike. Only when no other is left, these get their turn, each once.
+        """
+        size = trials_each(self.share, state.budget)
+        charged = state.trials + size * (state.tuning + 1)
+        if not size or state.template is None or charged > self.share * state.registered_questions:
+            return None
+        template = state.template.source
+        members = sorted(state.members.values(), key=lambda member: member.merit, reverse=True)
+        known = {member.candidate for member in state.tuned}
+        able = [
+            member
+            for member in members[:CONSIDERED]
+            if member.candidate not in known
+            and member.candidate != TEMPLATE
+            and tunable_numbers(member.source, self.suffix, template)
+        ]
+        mechanisms = {_mechanism(self.form, self.suffix, template, member.source) for member in state.tuned}
+        scores = {member.scores for member in state.tuned}
+        new = (
+            member
+            for member in able
+            if member.scores not in scores
+            and _mechanism(self.form, self.suffix, template, member.source) not in mechanisms
+        )
+        chosen = next(new, None) or next(iter(able), None)
+        return None if chosen is None else _asked(state, chosen)
+
+
+@lru_cache(256)  # asked again at each decision while trials are to be had
+def _mechanism(form: FunctionForm | WholeForm, suffix: str, template: str, source: str) -> str:
+    """Return a hash that is equal for programs that differ in numbers, layout and names alone."""
+    numbers = tunable_numbers(source, suffix, template)
+    return form.hash(write_numbers(source, numbers, [math.copysign(3.0, number.value) for number in numbers]))
+
+
+def _asked(state: RunState, parent: Member) -> Asked:
+    text = f"No model is asked: the machine tunes the numbers of candidate {parent.candidate}."
+    # it is put where its parent was put: a group means something else to each method
+    return Asked(state.asked, (parent.candidate,), parent.origin, Prompt(text, TUNE))
+
+
+def reply_of(
+    candidate: CandidateId,
+    source: str,
+    numbers: Sequence[Number],
+    tuning: Tuning,
+    objective: Objective,
+    grounds: Grounds,
+) -> Responded:
+    """Return the reply that follows from the trials of the program `source`: without text if none is better."""
+    if is_better(tuning, objective, grounds):
+        reply = Reply(add_fence(tuned_source(source, numbers, tuning)), TUNE)
+    elif tuning.gains[0] is None:
+        reply = Reply("", TUNE, fault="the program fails on further instances, on which trials are compared")
+    elif best_trial(tuning.gains) == 0:
+        reply = Reply("", TUNE, fault=f"none of {tuning.trials} trials scored better")
+    else:
+        reply = Reply("", TUNE, fault=f"the best of {tuning.trials} trials is not told apart from what it was")
+    return Responded(candidate, reply, tuning)
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Writes the replies of candidates whose numbers are tuned, by trials in the sandbox of the run."""
+
+    task: Task
+    seed: int
+    share: float
+    """The setting `tune`."""
+    grounds: Grounds
+    judge: Judge
+    validation: OpenValidation
+
+    async def reply(self, opened: OpenCandidate, budget: int) -> Responded:
+        """Return the reply to a candidate with the operator TUNE; `budget` is that with which the run began."""
+        source, most = opened.shown, trials_each(self.share, budget)
+        numbers, objective = numbers_of(self.task, source), self.task.objective
+        bench = TuningBench(source, numbers, self.grounds, objective, self.judge, self.validation)
+        tuning = await tune_numbers(bench, numbers, seed_of(self.seed, opened.id), most, objective, self.grounds)
+        return reply_of(opened.id, source, numbers, tuning, objective, self.grounds)
+
+
+def derived_reply(event: Responded, source: str, task: Task, seed: int, most: int, grounds: Grounds) -> Responded:
+    """Return the reply that follows from the gains and scores in `event`, in which the program `source` is tuned.
+
+    It lacks trials, or has others, where the values or the reply do not follow from these.
+    """
+    numbers = numbers_of(task, source)
+    recorded = event.tuning or Tuning((), ())
+    gains, at = recorded.gains, 0
+    steps = tuning_steps(numbers, seed_of(seed, event.candidate), most, task.objective, grounds)
+    try:
+        request = next(steps)
+        while True:
+            if isinstance(request, Trials):
+                found = gains[at : at + len(request.values)]
+                if len(found) < len(request.values):
+                    fault = f"more than {max(0, len(gains) - 1)} trials, or an earlier plateau"
+                    return Responded(event.candidate, Reply("", TUNE, fault=fault))
+                at += len(found)
+                request = steps.send(found)
+            else:
+                part = slice(request.seen, request.seen + request.count if request.count else None)
+                request = steps.send((recorded.before[part], recorded.after[part]))
+    except StopIteration as ended:
+        tuning = replace(ended.value, cpu_s=recorded.cpu_s)
+    return reply_of(event.candidate, source, numbers, tuning, task.objective, grounds)

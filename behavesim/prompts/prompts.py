@@ -265,6 +265,12 @@ class Prompts:
 def _contract(settings: Settings, task: Task) -> str:
     """Return a task's contract, for an evaluator with the place for what its first evaluation taught."""
     said = sendable(contract(task, settings.timeout_s, settings.memory_mb))
+    if settings.tune:
+        comment = "# tune: 0.1 to 3" if task.suffix == ".py" else "tune: 0.1 to 3"
+        said += (
+            "\n- The machine tunes the numbers afterwards: invent the mechanism, and do not guess digits. "
+            f"A comment such as `{comment}` gives the number of its line a range."
+        )
     has_place = isinstance(task, EvaluatorTask) and settings.prompt_feedback != "none"
     return f"{said}\n\n{place('surroundings')}" if has_place else said
 

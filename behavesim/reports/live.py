@@ -56,12 +56,12 @@ class LiveRun:
         """Seconds until the budget is spent at the present rate; None before FEW candidates, or at a rate of 0."""
         if self.state.registered < FEW or self.rate <= 0:
             return None
-        return (self.settings.budget - self.state.registered) / self.rate
+        return (self.settings.budget - self.state.registered_questions) / self.rate
 
     @property
     def waiting(self) -> int:
         """Number of open candidates that wait for a reply; notes do not count."""
-        return sum(candidate.reply is None for candidate in self.state.open.values())  # few: at most the window
+        return len(self.state.unanswered)
 
     @property
     def evaluating(self) -> int:
@@ -70,8 +70,8 @@ class LiveRun:
 
     @property
     def answered(self) -> int:
-        """Number of candidates asked for in the whole run that do not wait for a reply."""
-        return self.state.asked - self.waiting
+        """Number of candidates that the budget counts and that do not wait for a reply."""
+        return self.state.questions - self.waiting
 
     @property
     def long(self) -> int:

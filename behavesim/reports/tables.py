@@ -74,6 +74,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
         "rejected": rejections(summary.rejected) or None,
+        "tuned": _tuned(summary),
         **_progress_facts(summary),
         **_best_facts(summary),
         "recommended": _recommended_text(summary),
@@ -103,6 +104,7 @@ def headline_table(
         "candidates": f"{_candidates(summary)}; took {_time(summary)}",
         "rejected": rejections(summary.rejected) or None,
         "different": different if distinct.feasible else None,
+        "tuned": _tuned(summary),
         **_progress_facts(summary),
         "best": "none yet" if summary.best is None else None,
         "certificate": certificate_text(summary),
@@ -180,6 +182,16 @@ def _candidates(summary: Summary) -> str:
     return f"{known}, {summary.open} open" if summary.open > 0 else known
 
 
+def _tuned(summary: Summary) -> str | None:
+    """Return what tuning brought beside what was written; None if nothing was tuned."""
+    found = summary.tuning
+    if found is None:
+        return None
+    programs = f"{found.better} of {count_noun(found.candidates, 'program')} better"
+    brought = f"{percent(found.gain)} by tuning, {percent(found.written_gain)} by what was written"
+    return f"{programs}, in {count_noun(found.trials, 'trial')}; gain on the template: {brought}"
+
+
 def _progress_facts(summary: Summary) -> dict[str, str]:
     # Without a best program it is the template's score, under "template"; there is no line without an evaluated
     # template.
@@ -227,7 +239,7 @@ def _recommended_text(summary: Summary) -> str | None:
     # a run that went on and was interrupted before it chose again
     early = (
         f"; chosen from the first {program.registered:,}"
-        if program.registered < summary.feasible + summary.rejections
+        if program.registered < summary.feasible + summary.rejections + (summary.tuning.none if summary.tuning else 0)
         else ""
     )
     return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}{early}"

@@ -28,6 +28,7 @@ REJECTED: Mapping[str, str] = {
     "memory": "out of memory",
     "no-function": "without the function",
     "non-finite": "without a finite score",
+    "not-told-apart": "no better with other numbers",
     "output": "with unreadable solutions",
     "outside": "changed outside the marked blocks",
     "refusal": "declined by the model",

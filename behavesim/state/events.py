@@ -210,11 +210,14 @@ TEMPLATE: CandidateId = -1
 # The name a method gives to a group of programs: an island's number, "population", "elites".
 GroupName = str
 
-# Where a candidate was rejected: as its reply was read ("extraction"), or its program run and scored.
-Stage = Literal["extraction", "evaluation"]
+# Where a candidate was rejected: as its reply was read ("extraction"), its program run and scored, or as the machine
+# tuned the numbers of another ("tune").
+Stage = Literal["extraction", "evaluation", "tune"]
 
 # The operator of a candidate whose program a person injected, and the model name of its reply: no model was asked.
 INJECTED = "injected"
+# The operator of a candidate that is its only parent with other numbers, which the machine tuned; likewise.
+TUNE = "tune"
 
 
 @dataclass(frozen=True)
@@ -261,7 +264,7 @@ class Asked:
     """A candidate was asked for, for the first time or again after a rejection (a repair).
 
     `parents` are the programs shown in the prompt, `group` the group they were drawn from, None for no group. If the
-    prompt's operator is INJECTED, its text is the program itself.
+    prompt's operator is INJECTED, its text is the program itself. If it is TUNE, nobody is asked.
     """
 
     candidate: CandidateId
@@ -274,13 +277,13 @@ class Asked:
 class Tuning:
     """What was tried to tune the numbers of a program (`engine/tuning.py`).
 
-    `values` has the numbers of each trial, first the program's own, and `scores` the mean score, None for one that
-    failed. `before` and `after` are the scores of the program and of the best trial on instances that no trial used,
-    as far as the comparison went; empty if there was none. `cpu_s` is CPU seconds of all this.
+    `values` has the numbers of each trial, first the program's own, and `gains` its mean gain on the program, a
+    fraction, None if it failed. `before` and `after` are the scores of the program and of the best trial on instances
+    that no trial used, as far as the comparison went; empty if there was none. `cpu_s` is CPU seconds of all this.
     """
 
     values: tuple[tuple[float, ...], ...]
-    scores: tuple[float | None, ...]
+    gains: tuple[float | None, ...]
     before: tuple[float, ...] = ()
     after: tuple[float, ...] = ()
     cpu_s: float = 0.0
@@ -293,10 +296,14 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Responded:
-    """The reply for a candidate arrived. It is committed unchanged, before its program is extracted."""
+    """The reply for a candidate arrived. It is committed unchanged, before its program is extracted.
+
+    `tuning` is what was tried if the machine wrote it (TUNE); else None.
+    """
 
     candidate: CandidateId
     reply: Reply
+    tuning: Tuning | None = None
 
 
 @dataclass(frozen=True)

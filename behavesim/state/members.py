@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from behavesim.state.events import (
     TEMPLATE,
+    TUNE,
     Asked,
     CandidateId,
     Compared,
@@ -18,6 +19,7 @@ from behavesim.state.events import (
     Rejected,
     Reply,
     Responded,
+    Tuning,
 )
 from behavesim.task import Metrics
 
@@ -108,7 +110,8 @@ class OpenCandidate:
     compared: Compared | None = None
     # Number of times it was asked for again after a rejection.
     repairs: int = 0
-    # The thought of its first rejected reply that had one, or "". Replies to repairs describe the fix instead.
+    # The thought of its first rejected reply that had one, or "". Replies to repairs describe the fix instead. If its
+    # numbers are tuned, it is that of its parent.
     idea: str = ""
     # The text of the program to which edits in a reply apply: `first_parent_source` of its first prompt.
     shown: str = ""
@@ -120,6 +123,13 @@ class OpenCandidate:
     raced: tuple[float, ...] = ()
     # The event that ended its race; None before, and without a race.
     race_ended: RaceEnded | None = None
+    # What was tried to tune its numbers; None before its reply, and if the machine did not write that.
+    tuning: Tuning | None = None
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether it is its parent with other numbers, which the machine tunes."""
+        return self.asked.prompt.operator == TUNE
 
     @property
     def id(self) -> CandidateId:
@@ -129,7 +139,7 @@ class OpenCandidate:
     @property
     def latest(self) -> Asked | Responded:
         """The reply to its last question, as an event; that question if it has no reply yet."""
-        return self.asked if self.reply is None else Responded(self.id, self.reply)
+        return self.asked if self.reply is None else Responded(self.id, self.reply, self.tuning)
 
     @property
     def all_scores(self) -> tuple[float, ...]:

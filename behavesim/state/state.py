@@ -13,6 +13,7 @@ from behavesim.state.advice import Advice, advice
 from behavesim.state.events import (
     INJECTED,
     TEMPLATE,
+    TUNE,
     Added,
     Advised,
     Asked,
@@ -79,6 +80,10 @@ class RunState:
     """Number of candidates asked for, injected ones included; a repair does not count again."""
     registered: int = 0
     """Number of candidates registered. They are registered in the order of their numbers."""
+    tuned: list[Member] = field(default_factory=list)
+    """The program of which each candidate with the operator TUNE has other numbers, in the order of asking."""
+    trials: int = 0
+    """Number of trials for those of these candidates that are registered."""
     idle_decisions: int = 0
     """Number of regroupings and notes since a candidate was last asked for or registered, or since a fork."""
     injected: list[Injected] = field(default_factory=list)
@@ -159,7 +164,13 @@ class RunState:
         if event.candidate in self.open:
             self._apply_repair(event)
             return
-        if event.prompt.operator != INJECTED:
+        parent: Member | None = None
+        if event.prompt.operator == TUNE:
+            parent = self.members.get(event.parents[0]) if len(event.parents) == 1 else None
+            if parent is None:
+                raise JournalError(f"candidate {event.candidate} tunes a program that is not in the archive")
+            self.tuned.append(parent)
+        elif event.prompt.operator != INJECTED:
             self.last_asked = event
             self.asked_texts.add(text_hash(event.prompt.text))
         elif (program := self.next_injected) is not None:
@@ -168,10 +179,11 @@ class RunState:
             raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
         self.open[event.candidate] = OpenCandidate(
             event,
+            idea="" if parent is None else parent.thought,
             shown=first_parent_source(event, self.members),
             baseline_utility=best_parent_utility(event, self.members),
         )
-        if event.parents:
+        if event.parents and parent is None:
             self.shown_parents.setdefault(event.prompt.operator, set()).add(event.parents)
         self.asked = event.candidate + 1
         self.idle_decisions = 0
@@ -194,9 +206,11 @@ class RunState:
         )
 
     def _apply_responded(self, event: Responded) -> None:
-        self._opened(event.candidate).reply = event.reply
+        opened = self._opened(event.candidate)
+        opened.reply, opened.tuning = event.reply, event.tuning
         self.batched.pop(event.candidate, None)
         self.tally.take_reply(event.reply)
+        self.tally.cpu_s += 0.0 if event.tuning is None else event.tuning.cpu_s
 
     def _apply_outcome(self, event: Evaluated | Rejected) -> None:
         if event.candidate == TEMPLATE and isinstance(event, Evaluated):
@@ -278,11 +292,14 @@ class RunState:
         self.idle_decisions = 0
         self._apply_readings()
         score = outcome.score if isinstance(outcome, Evaluated) else None
-        self.tally.recent.append(score is not None)
-        if isinstance(outcome, Rejected):
+        self.trials += 0 if opened.tuning is None else opened.tuning.trials
+        if not opened.is_tuned:  # else it says nothing of those who write programs
+            self.tally.recent.append(score is not None)
+        if isinstance(outcome, Rejected) and not opened.is_tuned:
             self.failures.append(outcome)
             self.rejected_from[opened.asked.group] += 1
-        self.tried.take(opened, self.objective)
+        if not (opened.is_tuned and score is None):
+            self.tried.take(opened, self.objective)
         add_to_record(self.models, opened, None if score is None else self.objective.utility(score))
         if opened.asked.parents in self._noted:
             self.notes[self._noted[opened.asked.parents]].children.append(score)
@@ -438,14 +455,34 @@ class RunState:
         return next((program for program in self.injected if program.not_before <= self.asked), None)
 
     @property
+    def questions(self) -> int:
+        """Number of candidates asked for that a budget counts: all but those whose numbers the machine tunes."""
+        return self.asked - len(self.tuned)
+
+    @property
+    def tuning(self) -> int:
+        """Number of candidates whose numbers the machine tunes and that are not registered yet."""
+        return sum(candidate.is_tuned for candidate in self.open.values()) if self.tuned else 0
+
+    @property
+    def registered_questions(self) -> int:
+        """Number of candidates registered that a budget counts."""
+        return self.registered - len(self.tuned) + self.tuning
+
+    @property
+    def unanswered(self) -> list[CandidateId]:
+        """The candidates that have no reply yet, except those whose numbers the machine tunes."""
+        return [number for number, each in self.open.items() if each.reply is None and not each.is_tuned]
+
+    @property
     def awaited_notes(self) -> list[Note]:
         """The notes that have no reply yet, in the order in which they were asked for."""
         return list(self._awaited.values())
 
     @property
     def waiting(self) -> int:
-        """The number of candidates and notes that have no reply yet."""
-        return sum(candidate.reply is None for candidate in self.open.values()) + len(self.awaited_notes)
+        """The number of candidates and notes to which somebody owes a reply."""
+        return len(self.unanswered) + len(self.awaited_notes)
 
     def digest(self) -> str:
         """Return the SHA-256 of all registered candidates (number, source, score, group) and of the first islands."""

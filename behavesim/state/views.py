@@ -74,7 +74,8 @@ class Tally:
         # a copy was not run: its time is the original's
         self.cpu_s += outcome.cpu_s if outcome.copy_of is None else 0.0
         if isinstance(outcome, Rejected):
-            self.rejected[outcome.reason] += 1
+            if outcome.stage != "tune":  # nobody wrote a program that failed
+                self.rejected[outcome.reason] += 1
         elif outcome.candidate != TEMPLATE:
             self.feasible += 1
             self.repeated_programs += outcome.copy_of is not None
@@ -171,7 +172,7 @@ class PromptHistory:
             self.ran += 1
             better = max if objective.direction == "maximise" else min
             self.best_scores = tuple(map(better, self.best_scores or outcome.scores, outcome.scores))
-            if outcome.thought:
+            if outcome.thought and not registered.is_tuned:
                 self._take_idea(Idea(outcome.score, outcome.candidate, outcome.thought), objective)
                 asked = registered.asked
                 attempt = Attempt(

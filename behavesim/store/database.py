@@ -146,7 +146,7 @@ def copy_journal(path: Path, to: Path) -> None:
 
 @dataclass(frozen=True)
 class Progress:
-    """Counts of a run: registered candidates, requests that an endpoint answered (`calls`), and their tokens.
+    """Counts of a run: registered candidates that a budget counts, requests answered (`calls`), and their tokens.
 
     `recommended`: whether the choice on validation instances was made among all of these candidates, even if none was
     chosen. Tokens that an endpoint did not count are estimates.
@@ -180,7 +180,10 @@ def progress(journal: Path) -> Progress:
         counts = dict(db.execute(_COUNT).fetchall())
         [(recommended,)] = db.execute(_RECOMMENDED)
         calls, prompt, completion = db.execute(_TOKENS).fetchone()
-    registered = counts.get("Added", 0) + counts.get("NotAdded", 0)
+        [(tuned,)] = db.execute(
+            f"SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded') AND candidate IN ({_TUNED})"
+        )
+    registered = counts.get("Added", 0) + counts.get("NotAdded", 0) - tuned
     return Progress(registered, bool(recommended), calls, prompt, completion)
 
 
@@ -188,6 +191,26 @@ def count_registered(path: Path) -> int:
     """Return the number of registered candidates, feasible or rejected."""
     [(count,)] = _rows(path, "SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded')")
     return int(count)
+
+
+def count_questions(path: Path) -> int:
+    """Return the number of registered candidates that a budget counts: not those whose numbers the machine tuned."""
+    query = f"SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded') AND candidate NOT IN ({_TUNED})"
+    [(count,)] = _rows(path, query)
+    return int(count)
+
+
+def is_spent(path: Path, budget: int, tunes: bool) -> bool:
+    """Whether a run has used up its budget, and if it `tunes`, has no program left to be tuned."""
+    if count_questions(path) < budget:
+        return False
+    # after the last question a program may still be tuned: only the run itself knows
+    ends = "SELECT type, payload FROM events WHERE type IN ('RunStopped', 'RunResumed', 'RunForked') ORDER BY seq DESC"
+    last = _rows(path, f"{ends} LIMIT 1")
+    return not tunes or any(kind == "RunStopped" and '"reason":"budget"' in payload for kind, payload in last)
+
+
+_TUNED = "SELECT candidate FROM events WHERE type = 'Asked' AND payload LIKE '%\"operator\":\"tune\"%'"
 
 
 def read_first_time(path: Path) -> float | None:

@@ -81,8 +81,14 @@ def outcome_of(path: Path, rows: Iterable[Sequence[Any]]) -> Evaluated | Rejecte
 
 def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
     """Return a candidate's last reply, None if it had none."""
+    event = read_response(path, candidate)
+    return None if event is None else event.reply
+
+
+def read_response(path: Path, candidate: CandidateId) -> Responded | None:
+    """Return a candidate's last reply with what was tried to tune its numbers, None if it had none."""
     event = _last(path, candidate, Responded)
-    return event.reply if isinstance(event, Responded) else None
+    return event if isinstance(event, Responded) else None
 
 
 def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:

@@ -72,6 +72,7 @@ class Verdict:
 # its score      output, invalid-solution, non-finite (sandbox/referee.py); costly-score (judge.py, referee.py);
 #                keeps-state (program.py)
 # its behaviour  incomparable (engine/outcome.py)
+# its tuning     not-told-apart (engine/outcome.py)
 # an evaluator   evaluator, evaluator-error (evaluators/evaluation.py), beyond-bound (doubt.py)
 # Those that depend on the speed and the memory of the machine, or on limits that a fork may change.
 TIMED = ("timeout", "memory", "costly-score")

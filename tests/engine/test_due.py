@@ -33,7 +33,7 @@ from behavesim.state.events import (
 )
 from behavesim.state.members import OpenCandidate
 from behavesim.state.state import RunState
-from tests.engine.toys import fitting
+from tests.engine.toys import Toy, fitting
 from tests.methods.states import BRIEF, UNREAD, candidate, state_of
 
 ALL = Allowed(regroup=True, repair=True, ask=True)
@@ -99,7 +99,7 @@ def noted(state: RunState, answered: bool) -> RunState:
 
 
 def test_a_runs_rules_are_those_of_its_settings() -> None:
-    assert Rules.of(fitting({"window": 5, "repair": 2})) == Rules(window=5, repairs=2)
+    assert Rules.of(fitting({"window": 5, "repair": 2}), Toy()) == Rules(window=5, repairs=2)
 
 
 def test_a_regrouping_comes_first_then_a_repair_then_a_question_then_a_registration() -> None:

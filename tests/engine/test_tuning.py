@@ -81,19 +81,19 @@ def quiet(request: Block | None) -> bool:
 
 
 async def tuned(judge: Bowl, most: int = 150, grounds: Grounds = FRESH, seed: int = 1) -> Tuning:
-    bench = TuningBench(SOURCE, NUMBERS, grounds, judge, on_validation(judge))
+    bench = TuningBench(SOURCE, NUMBERS, grounds, DOWN, judge, on_validation(judge))
     return await tune_numbers(bench, NUMBERS, seed, most, DOWN, grounds)
 
 
 async def test_the_known_optimum_is_found_and_told_apart_on_instances_that_no_trial_used() -> None:
     judge = Bowl(fails=quiet)
     found = await tuned(judge)
-    values = found.values[best_trial(found.scores, DOWN)]
+    values = found.values[best_trial(found.gains)]
     assert values == pytest.approx(BEST, rel=0.3) and values[2] == int(values[2])
     assert found.trials <= 150 and is_better(found, DOWN, FRESH)
     gain = certainty(found, DOWN)
     assert gain is not None and 0 < gain.low < gain.mean < gain.high
-    assert tunable_numbers(tuned_source(SOURCE, NUMBERS, found, DOWN))[2].value == values[2]
+    assert tunable_numbers(tuned_source(SOURCE, NUMBERS, found))[2].value == values[2]
     tried = {number for block in judge.asked if block == FRESH.block for number in range(block.first, block.first + 5)}
     checked = [block for block in judge.asked if block is not None and block != FRESH.block]
     assert tried == {5, 6, 7, 8, 9} and len(found.after) == len(found.before) >= 10
@@ -121,7 +121,7 @@ async def test_a_plateau_ends_it_and_no_text_is_run_twice() -> None:
     found = await tuned(judge)
     assert found.trials == len(Tuner(NUMBERS, 1).draw()) and not found.after
     assert not is_better(found, DOWN, FRESH)
-    bench = TuningBench(SOURCE, NUMBERS, FRESH, judge, on_validation(judge))
+    bench = TuningBench(SOURCE, NUMBERS, FRESH, DOWN, judge, on_validation(judge))
     judge.sources.clear()
     trials = Trials(((0.05, 30.0, 3.0), (0.05, 30.0, 4.0), (0.05, 30.0, 3.0)))
     await bench.answer(trials)
@@ -143,7 +143,7 @@ async def test_luck_alone_is_not_told_apart() -> None:
 
 async def test_what_fails_is_no_better() -> None:
     further = await tuned(Bowl(fails=lambda block: block == FRESH.block))
-    assert further.values == (tuple(number.value for number in NUMBERS),) and further.scores == (None,)
+    assert further.values == (tuple(number.value for number in NUMBERS),) and further.gains == (None,)
     on_check = await tuned(Bowl(fails=lambda block: block != FRESH.block))
     assert on_check.before == on_check.after == () and not is_better(on_check, DOWN, FRESH)
 
@@ -158,7 +158,7 @@ async def test_without_fresh_instances_those_of_validation_decide_and_without_an
     by_score = Grounds(1, 1, 0, "score", False)
     found = await tuned(judge, grounds=by_score)
     assert found.after == () and is_better(found, DOWN, by_score)
-    assert not is_better(replace(found, scores=(found.scores[0],) * len(found.scores)), DOWN, by_score)
+    assert not is_better(replace(found, gains=(0.0,) * len(found.gains)), DOWN, by_score)
 
 
 def test_the_grounds_follow_from_the_task_and_leave_its_race_its_instances() -> None:
@@ -175,10 +175,10 @@ def test_the_grounds_follow_from_the_task_and_leave_its_race_its_instances() -> 
 def test_there_are_at_most_so_many_trials(most: int, blocks: tuple[int, ...]) -> None:
     steps = tuning_steps(NUMBERS, 0, most, DOWN, FRESH)
     next(steps)
-    request, asked = steps.send([5.0]), list[int]()
+    request, asked = steps.send([0.0]), list[int]()
     while isinstance(request, Trials):
         asked.append(len(request.values))
-        request = steps.send([4.0 + place for place in range(len(request.values))])
+        request = steps.send([0.1 - place for place in range(len(request.values))])
     assert tuple(asked) == blocks
     assert isinstance(request, Check) and (request.seen, request.count) == (0, 10)
 
@@ -187,8 +187,8 @@ def test_there_are_at_most_so_many_trials(most: int, blocks: tuple[int, ...]) ->
 def test_the_check_goes_on_as_long_as_it_could_still_tell(gain: float, seen: tuple[int, ...]) -> None:
     steps = tuning_steps(NUMBERS, 0, 1, DOWN, FRESH)
     next(steps)
-    steps.send([5.0])
-    request, counts, tuning = steps.send([4.0]), list[int](), None
+    steps.send([0.0])
+    request, counts, tuning = steps.send([0.1]), list[int](), None
     while tuning is None:
         assert isinstance(request, Check) and request.seen == sum(counts)
         counts.append(request.count)

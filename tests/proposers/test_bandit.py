@@ -59,4 +59,4 @@ def test_the_choice_is_part_of_the_question_so_that_an_audit_finds_it_again() ->
     (asked,) = next_decision(state, Behaviours(), METHOD, rules, Allowed(True, True, True))
     assert isinstance(asked, Asked) and asked.prompt.model in ("dear", "cheap")
     assert next_decision(state, Behaviours(), METHOD, rules, Allowed(True, True, True)) == (asked,)
-    assert Rules.of(fitting({})).choose is None
+    assert Rules.of(fitting({}), Toy()).choose is None

@@ -31,7 +31,7 @@ from behavesim.reports.page.html import write_comparison
 from behavesim.reports.words import clock, program_name
 from behavesim.sandbox.processes import die_with_parent
 from behavesim.state.settings import settings_from_journal
-from behavesim.store.database import progress
+from behavesim.store.database import is_spent, progress
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
@@ -50,8 +50,9 @@ def _is_finished(run: Planned, folder: RunFolder) -> bool:
     if moved := differences(settings_from_journal(folder.read_settings()), run.settings):
         listed = ", ".join(f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items())
         raise UsageError(f"the run {run.name} was made under other settings: {listed}; rename the experiment")
-    found = progress(folder.journal)
-    return found.registered >= run.settings.budget and (found.recommended or not run.settings.recommend)
+    settings, found = run.settings, progress(folder.journal)
+    is_over = is_spent(folder.journal, settings.budget, settings.tune > 0)
+    return is_over and (found.recommended or not settings.recommend)
 
 
 class Execution:
