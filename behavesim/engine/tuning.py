@@ -24,11 +24,10 @@ from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import WholeForm, form_of
 from behavesim.programs.numbers import Number, tunable_numbers, write_numbers
 from behavesim.programs.reading import FunctionForm
-from behavesim.state.champion import ERROR, Interval, interval, told_apart
 from behavesim.state.events import TEMPLATE, TUNE, Asked, CandidateId, Prompt, Reply, Responded, Tuning
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.protocols import Judge, unnoticed
-from behavesim.state.race import mean, relative_gains
+from behavesim.state.race import ERROR, Interval, interval, mean, relative_gains, told_apart
 from behavesim.state.state import RunState
 from behavesim.task import Objective, Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
@@ -76,12 +75,10 @@ class Grounds:
     def of(cls, task: Task, race: int = 0) -> Grounds:
         """Return the grounds of a task whose run uses `race` further search instances for itself."""
         search = len(instances_of(task, "search"))
-        if task.endless and not task.has_own_mean:
+        # an evaluator that takes an instance's number has others for validation, and none for the search
+        if task.endless and not task.has_own_mean and not isinstance(task, EvaluatorTask):
             return cls(search, search + race, search, "fresh", False)
-        is_self_reported = isinstance(task, EvaluatorTask)
-        check: Literal["validation", "score"] = "score"
-        if not is_self_reported and len(instances_of(task, "validation")):
-            check = "validation"
+        check: Literal["validation", "score"] = "validation" if len(instances_of(task, "validation")) else "score"
         return cls(search, search + race, 0, check, task.has_own_mean)
 
     @property
