@@ -25,7 +25,7 @@ from behavesim.evaluators.templates import Called, call_evaluator
 from behavesim.programs.edits import Frame
 from behavesim.programs.functions import functions_in
 from behavesim.programs.parsing import usual_imports, with_imports
-from behavesim.task.evaluated import Convention
+from behavesim.task.evaluated import JUDGED_APART, Convention
 
 from .options import complete_tasks
 from .output import tell, write_example
@@ -158,10 +158,16 @@ def _read_repository(options: Mapping[str, Any]) -> WantedRepository | None:
 
 
 # Name of the function that the written file calls for a score, for each kind of evaluator.
-_JUDGED = {"openevolve": "judge_program", "shinka": "judge_by_script", "command": "judge_by_command"}
+_JUDGED = {
+    "openevolve": "judge_program",
+    "codeevolve": "judge_program",
+    "shinka": "judge_by_script",
+    "command": "judge_by_command",
+}
 # Names that the written file imports, for each kind of evaluator; `load_evaluator` only if its calls use it.
 _IMPORTED = {
     "openevolve": "behaviour_of, judge_program, send_program",
+    "codeevolve": "behaviour_of, judge_program, send_program",
     "shinka": "behaviour_of, judge_by_script, load_evaluator, send_program",
     "command": "Command, behaviour_of, judge_by_command, send_program",
 }
@@ -170,12 +176,12 @@ _READ = "the calls of the function, in order, as the evaluator makes them."
 _UNREAD = "the arguments of each call, in order: they could not be read from the evaluator."
 
 
-def write_around(name: str, evaluator: str, program: Path | None, is_minimised: bool) -> None:
+def write_around(name: str, evaluator: str, program: Path | None, is_minimised: bool, metric: str = "") -> None:
     """Write the file NAME.py in the current folder: a task whose programs an evaluator scores.
 
     `evaluator` is a file, a class or a command, as after --evaluator. `program` is the file of the first program; None
-    is allowed only for a class, which brings a program of its own. The calls of the program's function are read from
-    the evaluator's text as far as possible.
+    is allowed only for a class, which brings a program of its own. `metric` names the number that is the score. The
+    calls of the program's function are read from the evaluator's text as far as possible.
 
     Raises UsageError if the program is missing or not a Python file. The same error follows if the evaluator calls none
     of its functions, if it lacks the function that a class calls, or if a class asks for classes. It also follows if
@@ -184,6 +190,10 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
     """
     kind, place = convention_of(evaluator)
     direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
+    if metric and kind in ("llm4ad", "eoh"):
+        raise UsageError("--metric chooses among several numbers, and a class gives one; leave it out")
+    if kind in JUDGED_APART:
+        raise UsageError(f"scores of {evaluator} are trusted already; run it with --evaluator as it is")
     if kind in ("llm4ad", "eoh"):
         write_example("task", name, "class_evaluator", {**direction, **_around_class(place, program)})
         return
@@ -204,7 +214,7 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
     if found is None:
         raise UsageError(f"{evaluator} calls no function of {program} by name; start from `behavesim task init {name}`")
     is_fixed = any(re.search(rf"^def {found.function}\b", text, re.MULTILINE) for text in Frame.of(template).fixed)
-    path = write_example("task", name, "evaluator", {**direction, **_around_file(kind, place, found, template)})
+    path = write_example("task", name, "evaluator", {**direction, **_around_file(kind, place, found, template, metric)})
     if not found.is_known:
         lines = path.read_text(encoding="utf-8").splitlines()
         number = 1 + next(place for place, line in enumerate(lines) if line.lstrip().startswith("calls = "))
@@ -231,7 +241,7 @@ def _find_call(kind: Convention, place: str, template: str) -> Called | None:
     return next(filter(None, found), guessed)
 
 
-def _around_file(kind: Convention, place: str, found: Called, template: str) -> dict[str, str]:
+def _around_file(kind: Convention, place: str, found: Called, template: str, metric: str) -> dict[str, str]:
     """Return texts for the example of a task file, by the placeholder that each replaces there."""
     # They are for an evaluator that is a script or a command, which `place` gives. `found` is the function of the first
     # program that the evaluator calls, with its calls. `template` is the text of that program.
@@ -246,6 +256,7 @@ def _around_file(kind: Convention, place: str, found: Called, template: str) -> 
         "CALLS": found.calls,
         "STARS": "**" if found.are_named else "*",
         "JUDGED": _JUDGED[kind],
+        ", CHOSEN": f", metric={metric!r}" if metric else "",
         "FUNCTION": found.function,
         "DESCRIPTION": f'"""CHANGE: say what is sought. `{found.function}` is called, and its answers are scored."""',
         "TEMPLATE_TEXT": _quote(template),

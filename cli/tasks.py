@@ -89,6 +89,7 @@ def init(
     ] = None,
     program: ProgramOption = None,
     minimise: MinimiseOption = False,
+    metric: MetricOption = None,
     like: Annotated[
         Kind, typer.Option("--like", help="What a program does in it; each kind is a file that works as written.")
     ] = "priority",
@@ -101,7 +102,7 @@ def init(
     if evaluator is None:
         write_example("task", name, EXAMPLES[like])
     else:
-        write_around(name, evaluator, program, minimise)
+        write_around(name, evaluator, program, minimise, metric or "")
 
 
 @task.command("check")

@@ -68,18 +68,23 @@ def send_program(*answers: Any) -> dict[str, NDArray[Any]]:
     return found
 
 
-def judge_program(evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
+def judge_program(
+    evaluator: Path, function: str, solution: Mapping[str, NDArray[Any]], calls: int, metric: str = ""
+) -> Score:
     """Return what a file's `evaluate` says of a program whose `function` gives these answers, in order.
 
-    If it is called more often, it begins again; arguments do not matter. `solution` is what `send_program` made of the
-    answers to `calls` calls. Raises InvalidSolution if there are more or fewer of them, one is no number, or there is
-    no finite score; TaskError if the evaluator cannot be loaded; and what the evaluator raises.
+    `metric` names the number that is the score, "" for the usual one. If the function is called more often, it begins
+    again; arguments do not matter. `solution` is what `send_program` made of the answers to `calls` calls. Raises
+    InvalidSolution if there are more or fewer of them, one is no number, or there is no finite score; TaskError if the
+    evaluator cannot be loaded; and what the evaluator raises.
     """
     with _stand_in(function, solution, calls) as program, contextlib.redirect_stdout(io.StringIO()):
-        return _score(openevolve.evaluate_program(load_evaluator(evaluator), program))
+        return _score(openevolve.evaluate_program(load_evaluator(evaluator), program, metric))
 
 
-def judge_by_script(script: Path, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
+def judge_by_script(
+    script: Path, function: str, solution: Mapping[str, NDArray[Any]], calls: int, metric: str = ""
+) -> Score:
     """Return what a ShinkaEvolve script says of such a program (see `judge_program`), in a process of its own.
 
     Raises InvalidSolution as `judge_program` does, or if the script finds it incorrect.
@@ -94,7 +99,7 @@ def judge_by_script(script: Path, function: str, solution: Mapping[str, NDArray[
             capture_output=True,
             stdin=subprocess.DEVNULL,
         )
-        return _score(shinka.result_in(results, done.returncode), done.stderr.decode(errors="replace"))
+        return _score(shinka.result_in(results, done.returncode, metric), done.stderr.decode(errors="replace"))
 
 
 class Command(NamedTuple):
@@ -104,12 +109,14 @@ class Command(NamedTuple):
     folder: Path
 
 
-def judge_by_command(judge: Command, function: str, solution: Mapping[str, NDArray[Any]], calls: int) -> Score:
+def judge_by_command(
+    judge: Command, function: str, solution: Mapping[str, NDArray[Any]], calls: int, metric: str = ""
+) -> Score:
     """Return what a command says of such a program; raises InvalidSolution as `judge_program` does, or if it fails."""
     with _stand_in(function, solution, calls) as program:
         output = program.parent / "results"
         output.mkdir()
-        return _score(command.result_of(judge.text, judge.folder.resolve(), program, output))
+        return _score(command.result_of(judge.text, judge.folder.resolve(), program, output, metric))
 
 
 def behaviour_of(solution: Mapping[str, NDArray[Any]]) -> Trajectory:

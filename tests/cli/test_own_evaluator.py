@@ -135,3 +135,21 @@ def test_a_first_program_that_is_no_python_is_refused(behavesim: Command, tmp_pa
     made = behavesim("task", "init", "mine", "--evaluator", place, "--program", "other.py")
     assert made.code == 2 and len(made.err.splitlines()) == 1
     assert "the first program other.py is no Python: invalid syntax" in made.err and not (tmp_path / "mine.py").exists()
+
+
+@pytest.mark.parametrize("parameters", ["program_path", "program_path, results_path"])
+def test_a_metric_is_the_score_of_the_task_that_is_written(behavesim: Command, tmp_path: Path, parameters: str) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    text = FOLDERS["openevolve"].files["evaluator.py"].replace("(program_path):", f"({parameters}):")
+    if "results" in parameters:
+        text = text.replace("    return {", "    __import__('json').dump({").replace(
+            ": x}", ': x}, open(results_path, "w"))'
+        )
+    (tmp_path / "evaluator.py").write_text(text)
+    made = behavesim("task", "init", "mine", *options[:4], "--metric", "x")
+    assert made.code == 0, made.err
+    (found,) = behavesim("evaluate", "mine.py", "template", "--json").document
+    assert (found["status"], found["score"]) == ("ok", 1.0), found
+    (tmp_path / "problem.py").write_text(FOLDERS["eoh"].files["problem.py"])
+    ended = behavesim("task", "init", "other", "--evaluator", "problem.py:Near", "--metric", "x")
+    assert ended.code == 2 and "a class gives one" in ended.err

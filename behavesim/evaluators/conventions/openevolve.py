@@ -89,14 +89,18 @@ def install_stand_ins() -> None:
     StandIns({"openevolve": offered, "openevolve.evaluation_result": offered}).install()
 
 
-def evaluate_program(module: ModuleType, program: Path) -> Result:
+def evaluate_program(module: ModuleType, program: Path, metric: str = "") -> Result:
     """Return the result of `evaluate` in a module for a program at a path; without `evaluate`, that of its stages.
 
-    They run up to the first that raises or gives no finite score. Raises TaskError if the module has neither, TypeError
-    if a function returns no metrics. Raises what `evaluate`, or a stage that is the only one, raises.
+    `metric` names the number that is the score, "" for the usual one. CodeEvolve's `evaluate` writes its metrics into
+    the program's folder. Stages run up to the first that raises or gives no finite score. Raises TaskError if the
+    module has neither, TypeError if a function returns no metrics. Raises what `evaluate`, or a stage that is the only
+    one, raises.
     """
     stages = [_whole(module)] if callable(getattr(module, "evaluate", None)) else _stages(module) or [_whole(module)]
-    return _staged(stages, (-math.inf,) * len(stages), str(program))
+    parameters = list(inspect.signature(stages[0]).parameters)
+    results = program.parent / "results.json" if parameters[1:] and parameters[1].startswith("result") else None
+    return _staged(stages, (-math.inf,) * len(stages), str(program), metric, results=results)
 
 
 def _whole(module: ModuleType) -> Callable[[str], Any]:
