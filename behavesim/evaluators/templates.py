@@ -28,12 +28,12 @@ class Description:
 
 
 def describe_by_files(convention: Convention, place: str, program: str = "") -> Description:
-    """Return what an evaluator's files say; `place` is its file, "FILE.py:Class" for algodisco.
+    """Return what an evaluator's files say; `place` is its file or "FILE.py:Class".
 
     `program` is the text of the first program that a person chose, "" for none. Raises UsageError if a file cannot be
     read, or does not name a function.
     """
-    path = Path(place.rpartition(":")[0] if convention == "algodisco" else place)
+    path = Path(place.partition(":")[0])
     return _READERS[convention](path, program)
 
 
@@ -78,6 +78,25 @@ def _of_reevo(path: Path, program: str) -> Description:
     return Description(template, last_function(program or template), "\n".join(filter(None, said)))
 
 
+def _of_algotune(path: Path, program: str) -> Description:
+    """Make the first program of the task's own `solve`, which is the reference: its speed is 1."""
+    tree = tree_of(read_text_file(path, "evaluator"), str(path))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    # the methods that a solution needs, and all that stands beside the class but AlgoTune's own
+    task = next(node for node in classes if _solves(node))
+    kept = [node for node in task.body if getattr(node, "name", "") not in ("generate_problem", "is_solution")]
+    solver = ast.ClassDef("Solver", [], [], kept, [])
+    beside = [node for node in tree.body if node is not task and "AlgoTuneTasks" not in ast.unparse(node)]
+    text = ast.unparse(ast.fix_missing_locations(ast.Module([*beside, solver], [])))
+    said = path.parent / "description.txt"
+    about = read_text_file(said, "text").strip() if said.is_file() else ast.get_docstring(task) or ""
+    return Description(f"{text}\n", "", about)
+
+
+def _solves(node: ast.ClassDef) -> bool:
+    return any(isinstance(each, ast.FunctionDef) and each.name == "solve" for each in node.body)
+
+
 def settings_of_reevo(script: Path) -> Mapping[str, str]:
     """Return the settings of ReEvo's problem whose script this is, by name; {} if its repository has none."""
     path = script.parents[2] / "cfg/problem" / f"{_problem_of_reevo(script)}.yaml"
@@ -96,6 +115,7 @@ _READERS: Mapping[Convention, Callable[[Path, str], Description]] = {
     "levi": _of_levi,
     "algodisco": _of_algodisco,
     "reevo": _of_reevo,
+    "algotune": _of_algotune,
 }
 # Conventions whose files hold a first program, beside the classes that are asked for theirs.
 BY_FILES = tuple(_READERS)

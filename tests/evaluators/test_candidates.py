@@ -123,6 +123,17 @@ def refusal(found: Verdict | Failure) -> tuple[str, str]:
     return found.reason, found.message
 
 
+def test_the_first_program_of_a_task_of_algotune_is_its_own_solver(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, ALGOTUNE)
+    monkeypatch.chdir(tmp_path)
+    found = behavesim("run", "--evaluator", "evaluator.py", "--dry-run", "--json")
+    assert found.code == 0, found.err
+    assert 0.2 < found.document["template_score"] < 5, "it is timed against itself"
+    assert "class Solver:" in found.out and "is_solution" not in found.out
+
+
 FORGERY = """import sys, time
 time.process_time = time.perf_counter = lambda: 0.0
 for module in list(sys.modules.values()):
