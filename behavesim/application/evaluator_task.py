@@ -211,11 +211,18 @@ def _task_file(
 
 
 def _program_beside(convention: Convention, place: str) -> Path | None:
-    """Return the one file beside an evaluator's that is called as first programs are; None if there is not just one."""
+    """Return the one file beside an evaluator's that is called as first programs are; None if there is not just one.
+
+    SkyDiscover has the evaluator in a folder `evaluator`, beside the program.
+    """
     if convention in (*_CLASSES, *BY_FILES, "command"):  # these have a template, or no folder of their own
         return None
-    found = [path for path in Path(place).parent.iterdir() if path.is_file() and path.stem in FIRST_PROGRAMS]
-    return found[0] if len(found) == 1 else None
+    here = Path(place).parent
+    for folder in [here, here.parent] if here.name in COMMONPLACE else [here]:
+        found = [path for path in folder.iterdir() if path.is_file() and path.stem in FIRST_PROGRAMS]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 def _describe_task(
@@ -341,7 +348,9 @@ def _name(convention: Convention, place: str) -> str:
         name = place.rpartition(":")[2]
     else:
         path = Path(place.partition(":")[0])
-        name = path.parent.name if path.stem in COMMONPLACE else path.stem
+        name = next(
+            (each for each in (path.stem, *(above.name for above in path.parents)) if each not in COMMONPLACE), ""
+        )
     return re.sub(r"[^\w.+-]+", "-", name).strip(".+-") or "evaluator"
 
 

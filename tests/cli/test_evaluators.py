@@ -38,6 +38,10 @@ def test_the_one_first_program_beside_an_evaluator_needs_no_name(behavesim: Comm
     ended = behavesim("run", "--evaluator", evaluator, "--budget", 2, "--json")
     assert ended.code == 0, ended.err
     assert "the first program is initial_program.py, which stands beside it" in ended.err
+    (tmp_path / "evaluator").mkdir()
+    (tmp_path / "evaluator/evaluator.py").write_text(Path(evaluator).read_text())
+    found = behavesim("run", "--evaluator", "evaluator/evaluator.py", "--dry-run")
+    assert "the first program is initial_program.py" in found.err, found.err
     (beside.parent / "initial.py").write_text("")
     assert "add --program FILE" in behavesim("run", "--evaluator", evaluator).err  # which of the two is not known
 
