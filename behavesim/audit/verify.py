@@ -140,6 +140,9 @@ def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[Candid
 
 # The event that ends the evaluation of a candidate.
 Outcome = Evaluated | Rejected
+# The length of hashes of programs in journals of older versions, by a normal form that is not derived any more.
+OLD_DIGITS = 32
+OLD_HASH = "hash of an older version"
 # What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one.
 LOST_REPLY = "the reply, which was lost: `behavesim verify --salvage` put the program alone, or nothing, in its place"
 
@@ -254,6 +257,9 @@ class Verifier:
         """Check an outcome: of a reply without a program, a copy of an earlier result, or a program to run again."""
         audit = segment.audit
         program = audit.program(event)
+        if isinstance(program, Program) and len(event.program_hash) == OLD_DIGITS:
+            self._result.unchecked[OLD_HASH] += 1
+            program = replace(program, hash=event.program_hash)
         if event.cpu_s < 0:
             self._differ(seq, "a CPU time of 0 s or more", event)
         if isinstance(program, Rejected):

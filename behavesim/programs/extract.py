@@ -5,7 +5,6 @@ A reply that may be costly to read is read in a process of its own, which runs t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -21,8 +20,7 @@ from pathlib import Path
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.programs.answer import BLOCKS_READ, Block, blocks, interruption, prose_around, thought_in, tidy
 from behavesim.programs.edits import Frame, apply_edits, edits_in, first_edit
-from behavesim.programs.hashing import program_hash
-from behavesim.programs.parsing import LONGEST_PROGRAM, NeedsLimits, Parser
+from behavesim.programs.parsing import LONGEST_PROGRAM, NeedsLimits, Parser, program_hash, text_hash
 from behavesim.programs.reading import (
     FunctionForm,
     Program,
@@ -109,11 +107,8 @@ class WholeForm:
         return Program(found, _thought(said, parts, bool(edits)) if request.thought else "", self.hash(found))
 
     def hash(self, source: str) -> str:
-        """Return 32 hexadecimal digits: `program_hash` of Python, else a hash without trailing whitespace."""
-        if self.suffix == ".py":
-            return program_hash(source)
-        text = "\n".join(line.rstrip() for line in source.split("\n")).rstrip()
-        return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
+        """Return the `program_hash` of Python, else the `text_hash`."""
+        return program_hash(source) if self.suffix == ".py" else text_hash(source)
 
     def failure_of(self, source: str) -> Failure | None:
         """Return why a person's program cannot be evaluated; None if it can. Its text is checked, it does not run."""

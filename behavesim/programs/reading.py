@@ -23,8 +23,16 @@ from behavesim.programs.answer import (
     tidy,
 )
 from behavesim.programs.functions import EntryPoint, callables, functions_in, rename_function, with_docstrings
-from behavesim.programs.hashing import program_hash
-from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong, imports_in, usual_imports, with_imports
+from behavesim.programs.parsing import (
+    Parsed,
+    Parser,
+    TooComplex,
+    TooLong,
+    imports_in,
+    program_hash,
+    usual_imports,
+    with_imports,
+)
 from behavesim.task.verdict import Failure
 
 # Why `FunctionForm.read` finds no program. Of several reasons, the one that comes first here is given.
@@ -53,7 +61,7 @@ LONGEST_REPLY = 500_000
 class Program:
     """A program taken from a reply: a function that compiles, or a whole text (see `WholeForm`) in any language.
 
-    `thought` is the model's sentence about it, '' if none was asked for or found. `hash` is that of its normal form.
+    `thought` is the model's sentence about it, '' if none was asked for or found. `hash` is its `program_hash`.
     """
 
     source: str
@@ -127,7 +135,7 @@ class FunctionForm:
             found = _read_function(said, parts, wanted)
         if isinstance(found, Failure):
             return _weightiest([found, truncation_failure(cut)]) if cut else found
-        key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
+        key = program_hash(found.source, found.tree)
         if not request.thought:
             return Program(found.source, "", key)
         prose = prose_around(said, parts) if parts else _CODE_BEGINS.split(said, maxsplit=1)[0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from behavesim.engine.outcome import fail_incomparable, is_paid, outcome_of_copy, outcome_of_verdict, program_of_reply
-from behavesim.programs.hashing import program_hash
+from behavesim.programs.parsing import program_hash
 from behavesim.programs.reading import Program
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import INJECTED, TEMPLATE, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply

@@ -19,8 +19,7 @@ from behavesim.audit.recover import RecoveredEvents
 from behavesim.base.errors import BehavesimError, JournalError
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import extract
-from behavesim.programs.hashing import program_hash
-from behavesim.programs.parsing import LONGEST_PROGRAM
+from behavesim.programs.parsing import LONGEST_PROGRAM, program_hash
 from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.sandbox.frames import PREFIX, FrameError, decode

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from behavesim.programs import answer
 from behavesim.programs.answer import fenced_blocks
 from behavesim.programs.extract import WholeForm, extract
-from behavesim.programs.hashing import program_hash
-from behavesim.programs.parsing import LONGEST_PROGRAM
+from behavesim.programs.parsing import LONGEST_PROGRAM, program_hash
 from behavesim.programs.reading import REASONS, FunctionForm, Program, Request
 from behavesim.task.verdict import Failure
 from tests.programs.forms import REFUSED, TAKEN
