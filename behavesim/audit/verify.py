@@ -7,7 +7,6 @@ program that draws at random, or a noisy evaluator, from a journal that was chan
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -224,7 +223,7 @@ class Verifier:
                 break
             audit.take(folded)
         origin = run_provenance(settings, self._resources.task)
-        changed = changed_parts(event.provenance, origin, self._resources.task)
+        changed = changed_parts(event.provenance, origin)
         if seq < self._last_opening and changed:  # its task is gone, so its programs cannot be run again
             return Segment(audit, None, None)
         if changed:
@@ -417,16 +416,6 @@ async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Await
     return ""
 
 
-_WORDS_OF_EXIT, _OLD_EXIT = (
-    re.compile(r"\Athe program called os\._exit\((-?\d+)\)\Z"),
-    r"the program ended its process itself, with status \1",
-)
-_WORDS_OF_LENGTHS, _OLD_LENGTHS = (
-    re.compile(r"\Athe program's process sent bytes that are no solution .*\Z"),
-    "the program's solutions cannot be read: its lengths do not agree",
-)
-
-
 def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
     """Return an outcome without what differs each time: its CPU times, and memory addresses in its message."""
     # If an evaluator reported it, its metrics of time and memory go, too; a task's own are kept, whatever their names.
@@ -434,7 +423,5 @@ def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
     if is_self_reported:
         metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
     if isinstance(event, Rejected):
-        # old journals have other words of the sandbox: treat them alike
-        message = _WORDS_OF_LENGTHS.sub(_OLD_LENGTHS, _WORDS_OF_EXIT.sub(_OLD_EXIT, without_addresses(event.message)))
-        return replace(event, cpu_s=0.0, message=message, metrics=metrics)
+        return replace(event, cpu_s=0.0, message=without_addresses(event.message), metrics=metrics)
     return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)

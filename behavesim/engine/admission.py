@@ -132,7 +132,7 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     JournalError if the journal cannot be read.
     """
     begun, now = _opening(folder), run_provenance(settings, task)
-    changed = changed_parts(begun.provenance, now, task)
+    changed = changed_parts(begun.provenance, now)
     first = _elsewhere(settings_from_journal(begun.settings), settings)
     moved = differences(first.model_copy(update={"budget": settings.budget}), settings)
     if settings.budget < first.budget:
@@ -159,7 +159,7 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
     moved = [key for key in differences(first, settings) if key in _kept_in_forks(settings)]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
-    if "instances" in changed_parts(begun.provenance, run_provenance(settings, task), task):
+    if "instances" in changed_parts(begun.provenance, run_provenance(settings, task)):
         raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")
     if begun.provenance.get("direction", task.objective.direction) != task.objective.direction:
         raise UsageError("a fork keeps which scores are better; for the other direction, start a new run")
@@ -207,7 +207,7 @@ def refuse_incomparable(fork: RunFolder, settings: Settings, task: Task) -> None
 
 def has_other_task(fork: RunFolder, settings: Settings, task: Task) -> bool:
     """Whether the task's file or evaluator has changed since the run began whose journal `fork` is a copy of."""
-    return "task" in changed_parts(_opening(fork).provenance, run_provenance(settings, task), task)
+    return "task" in changed_parts(_opening(fork).provenance, run_provenance(settings, task))
 
 
 async def refuse_rescored(source: RunFolder, fork: RunFolder, judge: Judge) -> None:

@@ -47,9 +47,6 @@ METHODS = Kind("method", UsageError)
 PROPOSERS = Kind("proposer", UsageError)
 T = TypeVar("T", bound=Options)
 
-# Values of settings that older journals lack: their runs worked so, and the defaults would change them on resume.
-BEFORE: Mapping[str, Any] = {"ask_once": False, "ask_each_once": False}
-
 
 def settings_from_journal(values: Mapping[str, Any]) -> Settings:
     """Return the settings from the plain values by name that a journal or a run's folder holds.
@@ -63,7 +60,7 @@ def settings_from_journal(values: Mapping[str, Any]) -> Settings:
             found.append(owner(name_of_part(values, part)))
         except UsageError:
             found.append(Owner(f"{part} {values.get(part)}", None))
-    return settings_from_values({**BEFORE, **values}, *found)
+    return settings_from_values(values, *found)
 
 
 def owners(method: str | None = None, proposer: str | None = None) -> list[Owner]:
@@ -185,13 +182,9 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
     }
 
 
-def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -> list[str]:
+def changed_parts(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return the keys in DECISIVE whose values differ between two provenances, or are missing in one, in that order."""
-    # `then` may have an older kind of hash of the instances, which is computed from the task as it is now
-    changed = [key for key in DECISIVE if then.get(key) != now.get(key)]
-    if "instances" in changed and then.get("instances") in older_value_hashes(instances_of(task, "search")):
-        changed.remove("instances")
-    return changed
+    return [key for key in DECISIVE if then.get(key) != now.get(key)]
 
 
 def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
@@ -214,14 +207,10 @@ def value_hash(value: Any) -> str:
     Arrays count by their content; sets and dictionaries too, whatever the order in which they list what they hold.
     Raises what pickle raises if the value cannot be pickled.
     """
-    return _pickled_hash(_Pickler, _ordered(value))
-
-
-def older_value_hashes(value: Any) -> tuple[str, str]:
-    """Return the hashes that older runs may have of a value."""
-    # by the first, sets and dictionaries count in the order in which they list what they hold; by the second, arrays
-    # also count as numpy's own pickles write them
-    return _pickled_hash(_ArrayPickler, value), _pickled_hash(_OlderPickler, value)
+    written = io.BytesIO()
+    # a fixed protocol: the default one changes with Python, and the hash with it
+    _Pickler(written, protocol=4).dump(_ordered(value))
+    return hashlib.sha256(written.getvalue()).hexdigest()
 
 
 # Number of fresh instances that are looked at to see whether a task makes the same ones everywhere.
@@ -271,55 +260,32 @@ print(json.dumps({**{split: instances_hash(task, split) for split in task.splits
 """
 
 
-def _pickled_hash(pickler: type[pickle.Pickler], value: Any) -> str:
-    written = io.BytesIO()
-    # a fixed protocol: the default one changes with Python, and the hash with it
-    pickler(written, protocol=4).dump(value)
-    return hashlib.sha256(written.getvalue()).hexdigest()
+class _Pickler(pickle.Pickler):
+    """A pickler that leaves out the values of cached properties, so that using an instance does not change its hash.
 
-
-class _OlderPickler(pickle.Pickler):
-    """A pickler that leaves out the values of cached properties, so that using an instance does not change its hash."""
-
-    def reducer_override(self, value: Any) -> Any:
-        # static, so that no property of the instance is computed
-        names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
-        if not names:
-            return NotImplemented
-        reduced = value.__reduce_ex__(4)
-        if isinstance(reduced, str) or len(reduced) < 3:
-            return reduced
-        make, arguments, state, *rest = reduced
-        return make, arguments, _without(state, names), *rest
-
-
-class _ArrayPickler(_OlderPickler):
-    """A pickler that also writes arrays by content: numpy's own pickles name modules that versions of numpy move."""
+    It writes arrays by content, since numpy's own pickles name modules that versions of numpy move; and sets and
+    dictionaries within objects in one order. It is given `_ordered` values: pickle itself writes plain containers and
+    asks no pickler about them.
+    """
 
     def reducer_override(self, value: Any) -> Any:
         if type(value) is np.ndarray or isinstance(value, np.generic):
             return _array, (_described(value.dtype), value.shape, _content(np.asarray(value)))
         if isinstance(value, np.dtype):
             return _described, (_described(value),)
-        if isinstance(value, type | FunctionType) and value.__module__.startswith(OWN_TASK):
-            return _named, (value.__qualname__,)  # its module is named after the place of the task's file
-        return super().reducer_override(value)
-
-
-class _Pickler(_ArrayPickler):
-    """A pickler that also writes sets and dictionaries within objects in one order (see `_ordered`)."""
-
-    # It is given `_ordered` values: pickle itself writes plain containers and asks no pickler about them.
-
-    def reducer_override(self, value: Any) -> Any:
-        reduced = super().reducer_override(value)
-        if reduced is NotImplemented:
-            if isinstance(value, type | FunctionType) or type(value) in copyreg.dispatch_table:
-                return reduced
-            reduced = value.__reduce_ex__(4)
+        if isinstance(value, type | FunctionType):
+            # the module of a task's file is named after the place of the file
+            return (_named, (value.__qualname__,)) if value.__module__.startswith(OWN_TASK) else NotImplemented
+        if type(value) in copyreg.dispatch_table:
+            return NotImplemented
+        reduced = value.__reduce_ex__(4)
         if isinstance(reduced, str):  # the name of a global
             return reduced
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+        # static, so that no property of the instance is computed
+        members = inspect.getmembers_static(type(value))
+        if names := {name for name, found in members if isinstance(found, cached_property)}:
+            state = _without(state, names)
         if isinstance(value, set | frozenset):
             arguments = (_names(value),)
         elif make is copyreg.__newobj_ex__:  # type: ignore[attr-defined]  # whose keywords pickle wants as a dictionary

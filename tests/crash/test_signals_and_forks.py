@@ -96,7 +96,8 @@ async def test_an_experiment_that_is_asked_to_end_says_what_is_done_and_how_to_g
     assert [line.partition(",")[0].partition(": best")[0] for line in said.stderr.splitlines()] == [
         "behavesim: 3 runs",
         "behavesim: One run per group: no test possible. Run at least 5 seeds (5 and 5: p ≥ 0.024).",
-        f"behavesim: up to 1 at once; see one go on with: behavesim watch {tmp_path}/kept/long/tsp-best-of-n-seed1",
+        "behavesim: up to 1 at once; see one go on with: "
+        f"behavesim report {tmp_path}/kept/long/tsp-best-of-n-seed1 --follow",
         "1/3 tsp-best-of-n-seed1",
         "tsp-eoh-seed1: interrupted",
         f"behavesim: interrupted; go on with: behavesim experiment {file} --jobs 1 --runs-dir {tmp_path}/kept",

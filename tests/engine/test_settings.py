@@ -253,14 +253,6 @@ def test_a_journal_that_names_what_no_part_has_is_refused() -> None:
         settings_from_journal({**known, "zzzz": 3})
 
 
-def test_a_journal_from_before_a_setting_is_read_as_it_was_meant() -> None:
-    known = settings_from_person({"task": "tsp"}).flat()
-    for name in ("ask_once", "ask_each_once"):
-        assert settings_from_journal(known).named()[name]
-        older = {each: value for each, value in known.items() if each != name}
-        assert not settings_from_journal(older).named()[name]
-
-
 def test_owners_are_every_run_and_the_parts_that_are_named_or_all_that_there_are() -> None:
     assert [owner.name for owner in owners("eoh")] == ["every run", "method eoh"]
     assert [owner.name for owner in owners(proposer="openai")] == ["every run", "proposer openai"]
