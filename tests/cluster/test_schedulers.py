@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -35,7 +36,8 @@ async def test_a_local_cluster_has_no_key_is_shared_and_ends_with_its_last_user(
         processes = [pid for pid in numbers if _is_of_our_cluster(pid)]
         assert len(processes) >= 2
         assert not any(b"sk-secret" in Path(f"/proc/{pid}/environ").read_bytes() for pid in processes)
-    assert not [pid for pid in processes if _about(pid)[0]]
+    while [pid for pid in processes if _about(pid)[0]]:  # on a busy machine the last may end a moment later
+        await asyncio.sleep(0.05)
     assert "1 worker, 1 place" in capfd.readouterr().err
 
 

@@ -21,7 +21,6 @@ CHANGING = {
     *("PromptAttempts", "_Child", "_Evaluation"),  # a request or a process under way
     *("Job", "Link"),  # a program and a worker of a cluster
     "EvaluationResult",  # which other people's evaluators change
-    *("Binding", "_Scope"),  # names, as a program is read
 }
 
 
