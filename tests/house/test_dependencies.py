@@ -56,7 +56,7 @@ def imported(folder: str) -> frozenset[str]:
         ("offline", []),
         ("studies", ["figures"]),
         ("tests", ["test", "pandas", "fuzz", "mutants"]),
-        ("benchmarks", ["bench", "dask", "solvers"]),
+        ("benchmarks", ["bench", "dask", "mcp", "solvers"]),
     ],
 )
 def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:

@@ -26,16 +26,15 @@ from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import ToolAnnotations
 
 from behavesim import __version__
-from behavesim.application.evaluation import evaluate_programs
 from behavesim.application.serve.oracle import Oracle, Told, outcome_of_failure
 from behavesim.application.session import Ended, View, advise
 from behavesim.base.errors import BehavesimError, UsageError
-from behavesim.engine.build import Launch
+from behavesim.engine.build import Launch, judging
 from behavesim.engine.loop import Search
 from behavesim.prompts.feedback import prose
 from behavesim.proposers.http import ADDRESS, NO_TOKEN, has_token, write_address
 from behavesim.proposers.posted import LARGEST, PostedPrograms, PostedSettings
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Verdict
 
 # Seconds between two notices of progress to an assistant that waits for an evaluation: clients give up without any.
 PROGRESS_S = 5.0
@@ -85,7 +84,8 @@ class AssistantsRun:
         """Set once the run's journal can be read."""
         self.serving = asyncio.Event()
         """Set once nothing that the run prints can reach the protocol."""
-        self._looking = asyncio.Lock()  # one program of `nearest` runs at a time, beside the run's own
+        self._asked: asyncio.Queue[tuple[str, asyncio.Future[Verdict | Failure]]] = asyncio.Queue()
+        self._looking: asyncio.Task[None] | None = None  # runs the programs of `nearest`
 
     async def search(self, session: Callable[[View], Coroutine[Any, Any, Ended]]) -> Ended:
         """Carry out the run's session; when it ends, the tools that read still answer."""
@@ -162,14 +162,12 @@ class AssistantsRun:
         known = await asyncio.to_thread(self._oracle.known, program)
         if isinstance(known, Failure):
             return self._with_budget(outcome_of_failure(known))
-        if known is not None:
+        if isinstance(known, int):
             return await self._read(self._oracle.candidate, known)
-        settings = self.launch.settings.model_copy(update={"workers": 1})
-        async with self._looking:
-            (tried,) = await evaluate_programs(settings, self.launch.task, [("program", program)])
-        if isinstance(tried.verdict, Failure):
-            return self._with_budget(outcome_of_failure(tried.verdict))
-        found = await asyncio.to_thread(self._oracle.behaviour, tried.verdict)
+        verdict = await self._look(known.source)
+        if isinstance(verdict, Failure):
+            return self._with_budget(outcome_of_failure(verdict))
+        found = await asyncio.to_thread(self._oracle.behaviour, verdict)
         return self._with_budget({"status": "ok", "behaviour": found})
 
     async def ideas(self, most: int = 40) -> Told:
@@ -206,6 +204,33 @@ class AssistantsRun:
         """The program of a candidate; -1 is the template."""
         await self.begun.wait()
         return await asyncio.to_thread(self._oracle.program, number)
+
+    async def _look(self, source: str) -> Verdict | Failure:
+        """Return what a program does that is no candidate; one runs at a time, in a sandbox beside the run's own."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._run_asked())
+        told: asyncio.Future[Verdict | Failure] = asyncio.get_running_loop().create_future()
+        self._asked.put_nowait((source, told))
+        either: list[asyncio.Future[Any]] = [told, self._looking]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not told.done():
+            self._looking.result()  # raises what ended it: no sandbox, or a task that is gone
+        return told.result()
+
+    async def _run_asked(self) -> None:
+        settings = self.launch.settings.model_copy(update={"workers": 1})
+        async with judging(settings, self.launch.task) as judge:
+            while True:
+                source, told = await self._asked.get()
+                verdict = await judge.evaluate(source)
+                if not told.done():  # its assistant may have left
+                    told.set_result(verdict)
+
+    async def close(self) -> None:
+        """End the sandbox of `nearest`, if there is one."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
 
     async def _read(self, find: Callable[..., Told], *given: Any) -> Told:
         await self.begun.wait()
@@ -260,6 +285,7 @@ async def serve_assistants(
         for task in (searching, serving):
             task.cancel()
             await asyncio.wait([task])
+        await run.close()
     if not serving.cancelled() and (fault := serving.exception()):
         raise fault
     return None if searching.cancelled() else searching.result()

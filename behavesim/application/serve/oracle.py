@@ -20,6 +20,7 @@ from behavesim.analysis.table import Scored
 from behavesim.application.evaluation import extract_or_refuse
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError, UsageError
+from behavesim.programs.reading import Program
 from behavesim.prompts.behaviour_diff import first_difference, step_in_words
 from behavesim.prompts.feedback import prose, quote_lines, sendable
 from behavesim.prompts.wording import AnswerFormat, contract
@@ -148,10 +149,10 @@ class Oracle:
             left_out = max(0, len(alike) - most) + max(0, len(rejected) - most)
             return {"behaviours": behaviours, "rejected": losses, "left_out": left_out}
 
-    def known(self, program: str) -> int | Failure | None:
+    def known(self, program: str) -> int | Failure | Program:
         """Return the candidate whose program equals a text but for layout and names, or why it is no program at all.
 
-        None: it is a program that the run does not have.
+        A program that the run does not have is returned as it would be evaluated.
         """
         read = extract_or_refuse(self._task, program)
         if isinstance(read, Failure):
@@ -159,7 +160,7 @@ class Oracle:
         with self._lock:
             run = self._followed()
             programs = [*([run.template] if run.template else []), *run.candidates]
-            return next((each.candidate for each in programs if read.hash and each.program_hash == read.hash), None)
+            return next((each.candidate for each in programs if read.hash and each.program_hash == read.hash), read)
 
     def behaviour(self, verdict: Verdict) -> Told:
         """Return whom a program behaves like that is no candidate of the run."""

@@ -56,12 +56,17 @@ async def served(runs: Path, task: str = FEW_CITIES, budget: int = 8, **settings
     run = AssistantsRun(launch)
     run.serving.set()
     searching = asyncio.create_task(run.search(lambda view: session.begin(launch, view, print)))
+    begun = asyncio.create_task(run.begun.wait())
+    await asyncio.wait([searching, begun], return_when=asyncio.FIRST_COMPLETED)
+    if not run.begun.is_set():
+        searching.result()  # what kept it from beginning
     try:
         async with Client(run.server(), mode="legacy") as client:
             yield client
     finally:
         searching.cancel()
         await asyncio.wait([searching])
+        await run.close()
     if not searching.cancelled():
         searching.result()
 
@@ -80,8 +85,9 @@ async def started(folder: Path, *options: str) -> AsyncIterator[Client]:
 @asynccontextmanager
 async def connected(folder: Path) -> AsyncIterator[Client]:
     """A client of the run in `folder`, which a process serves over HTTP."""
-    while not ((folder / ADDRESS).exists() and (folder / ADDRESS).read_text()):
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(120):
+        while not ((folder / ADDRESS).exists() and (folder / ADDRESS).read_text()):
+            await asyncio.sleep(0.05)
     known = json.loads((folder / ADDRESS).read_text())
     headers = {"Authorization": f"Bearer {known['token']}"}
     async with (
