@@ -29,7 +29,7 @@ from behavesim.proposers.proposer import ProgramWriter, offline_proposer
 from behavesim.task import TaskReference
 
 TASKS = ("tsp", "job_shop")
-SEEDS, BUDGET, TRIES = 5, 50, 8
+SEEDS, BUDGET, TRIES = 3, 30, 8
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Played:
 @asynccontextmanager
 async def connected(folder: Path) -> AsyncIterator[Client]:
     """Yield a client of the run that is served from a folder."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(600):
         while not ((folder / ADDRESS).exists() and (folder / ADDRESS).read_text()):
             await asyncio.sleep(0.05)
     known = json.loads((folder / ADDRESS).read_text())
