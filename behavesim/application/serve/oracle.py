@@ -20,6 +20,7 @@ from behavesim.analysis.table import Scored
 from behavesim.application.evaluation import extract_or_refuse
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError, UsageError
+from behavesim.evaluators.tracing import METRICS
 from behavesim.programs.reading import Program
 from behavesim.prompts.behaviour_diff import first_difference, step_in_words
 from behavesim.prompts.feedback import prose, quote_lines, sendable
@@ -99,7 +100,8 @@ class Oracle:
             found = run.candidate(number)
             told = _outcome(run, found)
             if found.status == "feasible":
-                told["is_best"] = run.state.leader is not None and run.state.leader.candidate == number
+                is_first = run.best is not None and run.best.candidate == number
+                told["is_best"] = is_first and (run.template is None or run.utility(found) > run.utility(run.template))
                 told["behaviour"] = self._behaviour_of(run, found)
             return told
 
@@ -152,7 +154,8 @@ class Oracle:
     def known(self, program: str) -> int | Failure | Program:
         """Return the candidate whose program equals a text but for layout and names, or why it is no program at all.
 
-        A program that the run does not have is returned as it would be evaluated.
+        A program that the run does not have is returned as it would be evaluated. Raises UsageError if its behaviour
+        would tell its score.
         """
         read = extract_or_refuse(self._task, program)
         if isinstance(read, Failure):
@@ -160,7 +163,11 @@ class Oracle:
         with self._lock:
             run = self._followed()
             programs = [*([run.template] if run.template else []), *run.candidates]
-            return next((each.candidate for each in programs if read.hash and each.program_hash == read.hash), read)
+            same = (each.candidate for each in programs if read.hash and each.program_hash == read.hash)
+            found = next(same, read)
+        if run.behaviour == METRICS and not isinstance(found, int):  # a look would be an evaluation beside the budget
+            raise UsageError("programs of this run are compared by their metrics alone, which only `evaluate` tells")
+        return found
 
     def behaviour(self, verdict: Verdict) -> Told:
         """Return whom a program behaves like that is no candidate of the run."""

@@ -25,6 +25,7 @@ from behavesim.proposers.posted import LARGEST
 from behavesim.state.events import Advised, Asked, Responded
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
+from behavesim.task.evaluated import EvaluatorFile
 from tests.application.serve.assistants import (
     FARTHEST,
     FAULTY,
@@ -98,6 +99,17 @@ async def test_nearest_says_whom_a_program_behaves_like_and_spends_nothing(tmp_p
         assert (await told(client, "nearest", program=FAULTY))["reason"] == "exception"
         assert (await told(client, "nearest", program="pass"))["reason"] == "no-function"
     assert len(programs_of(tmp_path / "first", Responded)) == 2
+
+
+async def test_nearest_is_no_way_to_a_score_that_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "first.txt").write_text("1\n")
+    file = EvaluatorFile("command", "cat {program}", str(tmp_path / "first.txt"), runs_in=str(tmp_path))
+    (tmp_path / "task.toml").write_text(file.to_toml())
+    async with served(tmp_path, str(tmp_path / "task.toml"), budget=3) as client:
+        scored = await told(client, "evaluate", program="2\n")
+        assert (scored["score"], scored["is_best"]) == (2.0, True)
+        assert "only `evaluate` tells" in await refused(client, "nearest", program="3\n")
+        assert (await told(client, "nearest", program="2\n"))["candidate"] == 0
 
 
 async def test_advice_is_an_event_that_every_assistant_reads(tmp_path: Path) -> None:
