@@ -26,7 +26,7 @@ from typing import Any
 
 from behavesim.base.errors import UsageError
 from behavesim.evaluators.detection import convention_of
-from behavesim.evaluators.templates import BY_FILES
+from behavesim.evaluators.templates import BY_FILES, metric_of_codeevolve
 from behavesim.task.evaluated import Convention
 
 # Names of evaluators' files, without suffix, and of first programs. Others are mostly no evaluators.
@@ -43,7 +43,7 @@ import asyncio, json, os, sys
 from openevolve.config import Config, load_config
 from openevolve.evaluator import Evaluator
 from openevolve.utils.metrics_utils import safe_numeric_average
-evaluator, program = sys.argv[1:]
+evaluator, program = sys.argv[1:3]
 beside = os.path.join(os.path.dirname(evaluator), "config.yaml")
 config = load_config(beside) if os.path.exists(beside) else Config()
 text, suffix = open(program).read(), os.path.splitext(program)[1]
@@ -59,7 +59,7 @@ print(json.dumps(json.load(open(folder + "/metrics.json"))["combined_score"]))
 """,
     "reevo": """
 import os, re, runpy, shutil, sys, tempfile
-evaluator, program = sys.argv[1:]
+evaluator, program = sys.argv[1:3]
 root = os.path.dirname(os.path.dirname(os.path.dirname(evaluator)))
 problem = os.path.basename(os.path.dirname(evaluator)) + ("_black_box" if "black_box" in evaluator else "")
 size = re.search(r"^problem_size: *(\\S+)", open(f"{root}/cfg/problem/{problem}.yaml").read(), re.M)[1]
@@ -74,7 +74,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """,
     "levi": """
 import json, os, sys
-evaluator, program = sys.argv[1:]
+evaluator, program = sys.argv[1:3]
 sys.path.insert(0, os.path.dirname(evaluator))
 import problem
 names = {}
@@ -90,13 +90,13 @@ print(json.dumps(found["score"]))
     "codeevolve": """
 import json, subprocess, sys, tempfile
 results = tempfile.mkdtemp() + "/results.json"
-subprocess.run([sys.executable, *sys.argv[1:], results], check=True, stdout=subprocess.DEVNULL)
-print(json.dumps(json.load(open(results))["benchmark_ratio"]))
+subprocess.run([sys.executable, *sys.argv[1:3], results], check=True, stdout=subprocess.DEVNULL)
+print(json.dumps(json.load(open(results))[sys.argv[3]]))
 """,
     "eoh": """
 import json, os, sys, types
 import numpy as np
-evaluator, program = sys.argv[1:]
+evaluator, program = sys.argv[1:3]
 path, _, name = evaluator.rpartition(":")
 sys.path.insert(0, os.path.dirname(path))
 module = __import__(os.path.basename(path)[:-3])
@@ -157,8 +157,6 @@ def try_evaluator(
     # ReEvo's and the authors' import from their repository's root
     options = ["--evaluator", path.name]
     options += [] if program is None else ["--program", os.path.relpath(program, path.parent)]
-    if convention == "codeevolve":
-        options += ["--metric", "benchmark_ratio"]
     name = str(path.parent.relative_to(given.folder))
     shown = f"behavesim run {' '.join(options)}"
     with tempfile.TemporaryDirectory(dir=given.folder.parent) as runs:
@@ -195,7 +193,8 @@ def own_score(
     place = str(path) if convention != "eoh" else convention_of(str(path))[1]
     paths = [repository, repository / "eoh/src", repository / "src"]
     environment = {**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "MPLBACKEND": "agg"}
-    command = [given.own, "-c", _OWN[convention], place, str(program.resolve())]
+    metric = metric_of_codeevolve(path) if convention == "codeevolve" else ""
+    command = [given.own, "-c", _OWN[convention], place, str(program.resolve()), metric]
     try:
         done = subprocess.run(
             command, cwd=path.parent, capture_output=True, text=True, timeout=given.seconds, env=environment

@@ -26,7 +26,13 @@ from behavesim.evaluators.detection import (
 )
 from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.scores import averaged
-from behavesim.evaluators.templates import BY_FILES, Description, describe_by_files, settings_of_reevo
+from behavesim.evaluators.templates import (
+    BY_FILES,
+    Description,
+    describe_by_files,
+    metric_of_codeevolve,
+    settings_of_reevo,
+)
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import Evaluated
 from behavesim.task.evaluated import (
@@ -95,7 +101,7 @@ SHAPES: Mapping[str, tuple[str, str]] = {
     ),
     "codeevolve": (
         "a file with `evaluate(program_path, results_path)`, which writes JSON",
-        "--evaluator evaluate.py --program src/init_program.py --metric benchmark_ratio",
+        "--evaluator evaluate.py --program src/init_program.py",
     ),
     "algodisco": (
         "a class with `evaluate_program(program_str)` alone, as BehaveSim's authors have it",
@@ -188,6 +194,9 @@ def _task_file(
     if wanted.program is None and (beside := _program_beside(convention, place)):
         tell(f"the first program is {beside.name}, which stands beside it; --program names another")
         wanted = replace(wanted, program=beside)
+    if convention == "codeevolve" and not wanted.metric and (metric := metric_of_codeevolve(Path(place))):
+        tell(f"the score is {metric}, as the project's configurations say; --metric names another")
+        wanted = replace(wanted, metric=metric)
     known = _configuration(wanted, convention, place, tell)
     file = _describe_task(wanted, convention, place, known, tell)
     if repository is not None and wanted.repository is not None:

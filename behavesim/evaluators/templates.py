@@ -106,6 +106,13 @@ def settings_of_reevo(script: Path) -> Mapping[str, str]:
     return dict(lines)
 
 
+def metric_of_codeevolve(evaluator: Path) -> str:
+    """Return which number is the score, as configurations beside an evaluator's folder say; "" unless they agree."""
+    texts = [path.read_text(errors="replace") for path in sorted(evaluator.parents[1].glob("configs/*.yaml"))]
+    found = {name for text in texts for name in re.findall(r"fitness_key['\"]?: *['\"]?(\w+)", text)}
+    return found.pop() if len(found) == 1 else ""
+
+
 def _problem_of_reevo(script: Path) -> str:
     return script.parent.name + ("_black_box" if script.stem.endswith("_black_box") else "")
 

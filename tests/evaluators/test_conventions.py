@@ -192,6 +192,11 @@ def test_codeevolves_evaluator_writes_its_numbers_and_needs_the_name_of_one(tmp_
     assert (good.score, good.metrics["total"], good.traced) == (0.25, 2.0, "calls")
     assert bad.failure == "AssertionError: negative"
     unnamed = EvaluatorFile(**{**vars(file), "metric": ""})
+    (tmp_path / "input").mkdir()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/config.yaml").write_text("EVOLVE_CONFIG: {fitness_key: 'total',\n  num_epochs: 3}\n")
+    moved = {f"input/{name}": text for name, text in files.items()}
+    assert made(tmp_path, "input/evaluate.py", moved, "input/first.py").metric == "total"
     assert "choose one with --metric NAME" in results(unnamed, RISE.format("x"))[0].failure
 
 
