@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.machinery
 import inspect
@@ -346,6 +347,9 @@ class Recorder:
             self._record(returned, is_ranked)
             return returned
 
+        # evaluators may count the parameters by `inspect.getfullargspec`, which looks past no wrapper
+        with contextlib.suppress(ValueError, TypeError):  # of a builtin nothing may be known
+            watched.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         return watched
 
     def _record(self, returned: Any, is_ranked: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 import sys
@@ -178,3 +179,12 @@ def test_metrics_of_the_clock_are_no_behaviour():
     assert metric_steps(known) == metric_steps({"score": 0.5})
     assert metric_steps({"a": 0.12345678, "b": "nan"}) == metric_steps({"b": "nan", "a": 0.12345681})
     assert metric_steps({"a": 1.0}) != metric_steps({"a": 2.0})
+
+
+def test_a_recorded_function_shows_its_own_parameters() -> None:
+    def weigh(item, bins, *, scale=1.0):
+        return item
+
+    watched = Recorder().watching(weigh)
+    assert inspect.getfullargspec(watched).args == ["item", "bins"] and inspect.getfullargspec(abs).args == ["x"]
+    assert Recorder().watching(max)(1, 2) == 2  # a builtin without a signature
