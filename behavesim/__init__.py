@@ -6,136 +6,79 @@ from typing import TYPE_CHECKING, Any
 # Written here, as reading it from the installed metadata would be slower.
 __version__ = "0.1.0"
 
+# for type checkers; at run time `__getattr__` imports each name where it is used
 if TYPE_CHECKING:
-    from behavesim.analysis.metrics import Metric
-    from behavesim.analysis.report import RunReport
-    from behavesim.analysis.run import Run
-    from behavesim.analysis.table import Unit
-    from behavesim.application.python import (
-        ComparedRuns,
-        LoadedRun,
-        compare,
-        load_run,
-        resume,
-        resume_sync,
-        search,
-        search_sync,
-        tune,
-    )
-    from behavesim.application.trackers import track
-    from behavesim.application.tuning import TunedProgram
-    from behavesim.base.errors import BehavesimError
-    from behavesim.base.tokens import Usage
-    from behavesim.methods.method import Method, MethodSettings, question
-    from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
-    from behavesim.similarity import Archive, BehaveSim
-    from behavesim.state.behaviours import Behaviours
-    from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
-    from behavesim.state.members import Member, OpenCandidate
-    from behavesim.state.state import RunState
-    from behavesim.task import Bins, Disks, InvalidSolution, Objective, Route, Score, Split, Task
-    from behavesim.trajectory import Samples, Trajectory
+    from behavesim.analysis.metrics import Metric as Metric
+    from behavesim.analysis.report import RunReport as RunReport
+    from behavesim.analysis.run import Run as Run
+    from behavesim.analysis.table import Unit as Unit
+    from behavesim.application.python import ComparedRuns as ComparedRuns
+    from behavesim.application.python import LoadedRun as LoadedRun
+    from behavesim.application.python import compare as compare
+    from behavesim.application.python import load_run as load_run
+    from behavesim.application.python import resume as resume
+    from behavesim.application.python import resume_sync as resume_sync
+    from behavesim.application.python import search as search
+    from behavesim.application.python import search_sync as search_sync
+    from behavesim.application.python import tune as tune
+    from behavesim.application.trackers import track as track
+    from behavesim.application.tuning import TunedProgram as TunedProgram
+    from behavesim.base.errors import BehavesimError as BehavesimError
+    from behavesim.base.tokens import Usage as Usage
+    from behavesim.methods.method import Method as Method
+    from behavesim.methods.method import MethodSettings as MethodSettings
+    from behavesim.methods.method import question as question
+    from behavesim.proposers.proposer import Proposer as Proposer
+    from behavesim.proposers.proposer import ProposerContext as ProposerContext
+    from behavesim.proposers.proposer import ProposerSettings as ProposerSettings
+    from behavesim.similarity import Archive as Archive
+    from behavesim.similarity import BehaveSim as BehaveSim
+    from behavesim.state.behaviours import Behaviours as Behaviours
+    from behavesim.state.events import TEMPLATE as TEMPLATE
+    from behavesim.state.events import Added as Added
+    from behavesim.state.events import Asked as Asked
+    from behavesim.state.events import NotAdded as NotAdded
+    from behavesim.state.events import NoteAsked as NoteAsked
+    from behavesim.state.events import Prompt as Prompt
+    from behavesim.state.events import Regrouped as Regrouped
+    from behavesim.state.events import Reply as Reply
+    from behavesim.state.members import Member as Member
+    from behavesim.state.members import OpenCandidate as OpenCandidate
+    from behavesim.state.state import RunState as RunState
+    from behavesim.task import Bins as Bins
+    from behavesim.task import Disks as Disks
+    from behavesim.task import InvalidSolution as InvalidSolution
+    from behavesim.task import Objective as Objective
+    from behavesim.task import Route as Route
+    from behavesim.task import Score as Score
+    from behavesim.task import Split as Split
+    from behavesim.task import Task as Task
+    from behavesim.trajectory import Samples as Samples
+    from behavesim.trajectory import Trajectory as Trajectory
 
-# where `__getattr__` finds each public name; type checkers read the imports above instead
-_HOMES = {
-    "Added": "state.events",
-    "Archive": "similarity",
-    "Asked": "state.events",
-    "BehaveSim": "similarity",
-    "Behaviours": "state.behaviours",
-    "BehavesimError": "base.errors",
-    "Bins": "task",
-    "ComparedRuns": "application.python",
-    "Disks": "task",
-    "InvalidSolution": "task",
-    "LoadedRun": "application.python",
-    "Member": "state.members",
-    "Metric": "analysis.metrics",
-    "Method": "methods.method",
-    "MethodSettings": "methods.method",
-    "NotAdded": "state.events",
-    "NoteAsked": "state.events",
-    "Objective": "task",
-    "OpenCandidate": "state.members",
-    "Prompt": "state.events",
-    "Proposer": "proposers.proposer",
-    "ProposerContext": "proposers.proposer",
-    "ProposerSettings": "proposers.proposer",
-    "Regrouped": "state.events",
-    "Reply": "state.events",
-    "Route": "task",
-    "Run": "analysis.run",
-    "RunReport": "analysis.report",
-    "RunState": "state.state",
-    "Samples": "trajectory",
-    "Score": "task",
-    "Split": "task",
-    "TEMPLATE": "state.events",
-    "Task": "task",
-    "Trajectory": "trajectory",
-    "TunedProgram": "application.tuning",
-    "Unit": "analysis.table",
-    "Usage": "base.tokens",
-    "compare": "application.python",
-    "load_run": "application.python",
-    "question": "methods.method",
-    "resume": "application.python",
-    "resume_sync": "application.python",
-    "search": "application.python",
-    "search_sync": "application.python",
-    "track": "application.trackers",
-    "tune": "application.python",
+# Every public name, by the module that has it.
+_PUBLIC = {
+    "analysis.metrics": "Metric",
+    "analysis.report": "RunReport",
+    "analysis.run": "Run",
+    "analysis.table": "Unit",
+    "application.python": "compare ComparedRuns load_run LoadedRun resume resume_sync search search_sync tune",
+    "application.trackers": "track",
+    "application.tuning": "TunedProgram",
+    "base.errors": "BehavesimError",
+    "base.tokens": "Usage",
+    "methods.method": "Method MethodSettings question",
+    "proposers.proposer": "Proposer ProposerContext ProposerSettings",
+    "similarity": "Archive BehaveSim",
+    "state.behaviours": "Behaviours",
+    "state.events": "Added Asked NotAdded NoteAsked Prompt Regrouped Reply TEMPLATE",
+    "state.members": "Member OpenCandidate",
+    "state.state": "RunState",
+    "task": "Bins Disks InvalidSolution Objective Route Score Split Task",
+    "trajectory": "Samples Trajectory",
 }
-
-__all__ = [
-    "TEMPLATE",
-    "Added",
-    "Archive",
-    "Asked",
-    "BehaveSim",
-    "BehavesimError",
-    "Behaviours",
-    "Bins",
-    "ComparedRuns",
-    "Disks",
-    "InvalidSolution",
-    "LoadedRun",
-    "Member",
-    "Method",
-    "MethodSettings",
-    "Metric",
-    "NotAdded",
-    "NoteAsked",
-    "Objective",
-    "OpenCandidate",
-    "Prompt",
-    "Proposer",
-    "ProposerContext",
-    "ProposerSettings",
-    "Regrouped",
-    "Reply",
-    "Route",
-    "Run",
-    "RunReport",
-    "RunState",
-    "Samples",
-    "Score",
-    "Split",
-    "Task",
-    "Trajectory",
-    "TunedProgram",
-    "Unit",
-    "Usage",
-    "compare",
-    "load_run",
-    "question",
-    "resume",
-    "resume_sync",
-    "search",
-    "search_sync",
-    "track",
-    "tune",
-]
+_HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
