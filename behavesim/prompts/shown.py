@@ -235,7 +235,8 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
     programs = [each for each in shown if each.candidate != TEMPLATE and len(each.scores) == len(best)]
     if len(best) < 2 or not programs:
         return
-    relative = all(best)
+    # a share of a logarithm, or of scores on both sides of 0, says nothing
+    relative = all(score > 0 for score in (*best, *(score for each in programs for score in each.scores)))
 
     def behind(member: Member, index: int) -> float:
         much = utility(best[index]) - utility(member.scores[index])

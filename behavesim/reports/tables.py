@@ -231,7 +231,11 @@ def _recommended_text(summary: Summary) -> str | None:
         is_evaluators = summary.score_source == "self-reported"
         return "none: the evaluator has no validation instances" if is_evaluators else None
     together = "on search and validation instances together"
-    gained = "" if program.gain is None else f"; gain on the template {percent(program.gain)} {together}"
+    # where the two have other signs, as logarithms may, a share of the template's score says nothing
+    is_share = summary.template is None or summary.template.score * program.score > 0
+    gained = (
+        "" if program.gain is None or not is_share else f"; gain on the template {percent(program.gain)} {together}"
+    )
     if (certificate := program.certificate) is not None:
         from behavesim.state.race import describe  # imported late: it loads numpy, which a list of runs needs not
 

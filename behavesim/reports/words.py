@@ -128,9 +128,10 @@ def progress(template: float, best: float, gain: float, unit: str, is_finished: 
     """Return a line that compares the best candidate's score with the template's.
 
     `gain` is the improvement as a fraction of the template's score, or the plain difference if that is 0. Unless it is
-    positive, the line says that nothing has beaten the template.
+    positive, the line says that nothing has beaten the template. The plain difference stands where the two have other
+    signs: a share of one says nothing then.
     """
-    much = f"{100 * abs(gain):.1f} %" if template else SCORE.text(abs(gain))
+    much = f"{100 * abs(gain):.1f} %" if template * best > 0 else SCORE.text(abs(template - best))
     of = f" ({unit})" if unit else ""
     begins = f"template {SCORE.text(template)} → best"
     if gain > 0:

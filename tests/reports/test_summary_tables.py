@@ -91,6 +91,8 @@ def test_what_is_unknown_is_called_so_and_never_zero() -> None:
             "template 77.54 → best candidate 73.79, 4.8 % worse: nothing has beaten the template",
         ),
         (7.0, 6.3, 0.1, "template 7 → best 6.3, 10.0 % better"),
+        (0.5, -6.0, 13.0, "template 0.5 → best -6, 6.5 better"),
+        (-8.0, -6.0, 0.25, "template -8 → best -6, 25.0 % better"),
         (7.0, 7.0, 0.0, "template 7 → best candidate 7: nothing has beaten the template"),
         (0.0, 3.0, 3.0, "template 0 → best 3, 3 better"),
     ],
