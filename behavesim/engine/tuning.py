@@ -23,7 +23,6 @@ import numpy as np
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import WholeForm, form_of
 from behavesim.programs.numbers import Number, tunable_numbers, write_numbers
-from behavesim.programs.reading import FunctionForm
 from behavesim.state.events import TEMPLATE, TUNE, Asked, CandidateId, Prompt, Reply, Responded, Tuning
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.protocols import Judge, unnoticed
@@ -48,7 +47,9 @@ PURPOSE = 52
 
 def numbers_of(task: Task, source: str) -> tuple[Number, ...]:
     """Return the numbers of a task's program that may be tuned."""
-    return tunable_numbers(source, task.suffix, task.template)
+    form = form_of(task)
+    # of functions, markers and whatever stands around them are no part of the program
+    return tunable_numbers(source, task.suffix, form.initial if isinstance(form, WholeForm) else "")
 
 
 # Which instances decide.
@@ -333,13 +334,12 @@ class Tunes:
     """Decides which program of a run is tuned next; `share` is the setting `tune`."""
 
     share: float
-    form: FunctionForm | WholeForm
-    suffix: str
+    task: Task
 
     @classmethod
     def of(cls, share: float, task: Task) -> Tunes | None:
         """Return the rule for a run on a task; None if it tunes nothing."""
-        return cls(share, form_of(task), task.suffix) if share else None
+        return cls(share, task) if share else None
 
     def next_asked(self, state: RunState) -> Asked | None:
         """Return the candidate that is the best program with its numbers tuned; None if there are no trials for it.
@@ -350,35 +350,32 @@ class Tunes:
         """
         size = trials_each(self.share, state.budget)
         charged = state.trials + size * (state.tuning + 1)
-        if not size or state.template is None or charged > self.share * state.registered_questions:
+        if not size or charged > self.share * state.registered_questions:
             return None
-        template = state.template.source
         members = sorted(state.members.values(), key=lambda member: member.merit, reverse=True)
         known = {member.candidate for member in state.tuned}
         able = [
             member
             for member in members[:CONSIDERED]
-            if member.candidate not in known
-            and member.candidate != TEMPLATE
-            and tunable_numbers(member.source, self.suffix, template)
+            if member.candidate not in known and member.candidate != TEMPLATE and numbers_of(self.task, member.source)
         ]
-        mechanisms = {_mechanism(self.form, self.suffix, template, member.source) for member in state.tuned}
+        mechanisms = {_mechanism(self.task, member.source) for member in state.tuned}
         scores = {member.scores for member in state.tuned}
         new = (
             member
             for member in able
-            if member.scores not in scores
-            and _mechanism(self.form, self.suffix, template, member.source) not in mechanisms
+            if member.scores not in scores and _mechanism(self.task, member.source) not in mechanisms
         )
         chosen = next(new, None) or next(iter(able), None)
         return None if chosen is None else _asked(state, chosen)
 
 
 @lru_cache(256)  # asked again at each decision while trials are to be had
-def _mechanism(form: FunctionForm | WholeForm, suffix: str, template: str, source: str) -> str:
-    """Return a hash that is equal for programs that differ in numbers, layout and names alone."""
-    numbers = tunable_numbers(source, suffix, template)
-    return form.hash(write_numbers(source, numbers, [math.copysign(3.0, number.value) for number in numbers]))
+def _mechanism(task: Task, source: str) -> str:
+    """Return a hash that is equal for programs that differ in numbers and layout alone."""
+    numbers = numbers_of(task, source)
+    same = write_numbers(source, numbers, [math.copysign(3.0, number.value) for number in numbers])
+    return form_of(task).hash(same)
 
 
 def _asked(state: RunState, parent: Member) -> Asked:

@@ -22,6 +22,7 @@ from behavesim.engine.tuning import (
     best_trial,
     certainty,
     is_better,
+    numbers_of,
     seed_of,
     tune_numbers,
     tuned_source,
@@ -199,3 +200,10 @@ def test_the_check_goes_on_as_long_as_it_could_still_tell(gain: float, seen: tup
             tuning = ended.value
     assert tuple(counts) == seen
     assert is_better(tuning, DOWN, FRESH) == (gain >= 1)
+
+
+def test_markers_around_a_function_are_no_part_of_it() -> None:
+    class Marked(Toy):
+        template = "# EVOLVE-BLOCK-START\ndef number() -> int:\n    return 0\n# EVOLVE-BLOCK-END\n"
+
+    assert [each.value for each in numbers_of(Marked(), "def number() -> int:\n    return 5\n")] == [5.0]
