@@ -12,7 +12,7 @@ from behavesim.application import repository as making
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import Request
 from behavesim.store.folder import RunFolder
-from behavesim.store.patch import patch_of
+from behavesim.store.run_files import patch_of
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorFile, Repository, join_files, path_pattern
 from behavesim.task.verdict import Failure
