@@ -15,7 +15,8 @@ from behavesim.application.launch import task_settings
 from behavesim.base.errors import DistanceError, UsageError
 from behavesim.base.text import one_line
 from behavesim.code_similarity.metric import NAMES
-from behavesim.reports.figures import check_figure, heatmap
+from behavesim.reports.charts import check_figure
+from behavesim.reports.figures import heatmap
 from behavesim.reports.terminal import show
 from behavesim.sandbox.limits import Limits
 from behavesim.similarity import BehaveSim
@@ -189,7 +190,7 @@ def similarity(
 def _report(found: ProgramSimilarities, title: str, figure: Path | None, as_json: bool) -> None:
     """Print similarities below a title, or as JSON alone; draw them into the file `figure` unless that is None."""
     if figure is not None:
-        heatmap(found.labels, found.matrix, title).savefig(figure)
+        heatmap(found.labels, found.matrix, title).write(figure)
     if as_json:
         print_json(asdict(found))
     else:

@@ -8,8 +8,8 @@ import typer
 
 from behavesim.analysis.summary import load_summary
 from behavesim.base.errors import BehavesimError
-from behavesim.reports.tables import DISPENSABLE, runs_table
-from behavesim.reports.terminal import show_rows
+from behavesim.reports.tables import runs_table
+from behavesim.reports.terminal import DISPENSABLE, show_rows
 from behavesim.store.folder import RunFolder
 
 from .app import Lists

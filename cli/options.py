@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,14 +26,12 @@ RUNS = Path("runs")
 TAKING_ARGUMENTS = frozenset({"command", "folder", "http", "replay"})
 
 
-def figures_option(help_text: str) -> Any:
-    """Return the option --figures DIR, which raises UsageError if it is given and figures cannot be drawn."""
+def figures_option(help_text: str, check: Callable[[], None]) -> Any:
+    """Return the option --figures DIR; if it is given, `check` raises UsageError unless figures can be drawn."""
 
     def drawable(folder: Path | None) -> Path | None:
-        from behavesim.reports.figures import check_matplotlib  # imported late: most commands do not need it
-
         if folder is not None:
-            check_matplotlib()
+            check()
         return folder
 
     return typer.Option("--figures", metavar="DIR", callback=drawable, help=help_text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,13 +17,21 @@ from behavesim.analysis.run import Run
 from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import count_noun
-from behavesim.reports import screens
+from behavesim.reports.charts import check_charts, write_charts
 from behavesim.reports.comparison_tables import remarks
-from behavesim.reports.figures import write_figures
+from behavesim.reports.figures import paper_charts
 from behavesim.reports.files import json_document, write_csv
 from behavesim.reports.markup import latex, markdown
-from behavesim.reports.screens import COMPARISON_SECTIONS, RUN_SECTIONS
-from behavesim.reports.terminal import Section, select_sections, show_sections
+from behavesim.reports.sections import (
+    COMPARISON,
+    FIRST_SECTIONS,
+    RUN,
+    Section,
+    comparison_sections,
+    first_screen,
+    run_sections,
+)
+from behavesim.reports.terminal import show_sections
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, figures_option, folders_of
@@ -32,9 +40,9 @@ from .output import busy, print_json, tell
 # Functions that return tables as text, by the option that asks for it.
 MARKUP = {"latex": latex, "markdown": markdown}
 # The names of all sections of a report: those of a run, then those that only a comparison has.
-SECTIONS = tuple(dict.fromkeys((*RUN_SECTIONS, *COMPARISON_SECTIONS)))
+SECTIONS = tuple({**RUN, **COMPARISON})
 # The names of the sections that only a report of several runs has.
-ONLY_OF_SEVERAL = tuple(name for name in COMPARISON_SECTIONS if name not in RUN_SECTIONS)
+ONLY_OF_SEVERAL = tuple(name for name in COMPARISON if name not in RUN)
 Format = Literal["json", "latex", "markdown", "screen"]
 
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Only write the tables there as CSV files.")]
@@ -44,7 +52,7 @@ Html = Annotated[
         "--html", metavar="FILE", help="Only write the page of the run, or of the comparison, there: one file."
     ),
 ]
-Figures = Annotated[Path | None, figures_option("Only write figures for a paper there, as PDF and SVG.")]
+Figures = Annotated[Path | None, figures_option("Only write figures for a paper there, as PDF and SVG.", check_charts)]
 Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME|PATH.py", help="A metric to show, by name or file; repeatable."),
@@ -125,7 +133,7 @@ def report(
         _show(compared, chosen, full, names)
     else:
         sections = [section for _, each in _all_sections(compared, chosen, names) for section in each]
-        typer.echo(MARKUP[form]([each.table for each in sections if each.table is not None]))
+        typer.echo(MARKUP[form]([table for each in sections for table in each.tables if table.rows]))
 
 
 def _format(as_json: bool, as_latex: bool, as_markdown: bool) -> Format:
@@ -137,14 +145,14 @@ def _format(as_json: bool, as_latex: bool, as_markdown: bool) -> Format:
 
 def _refuse_unknown(names: Sequence[str], runs: int) -> None:
     """Raise UsageError if the report of so many runs has no section of one of these names."""
-    known = RUN_SECTIONS if runs == 1 else SECTIONS
+    known = tuple(RUN) if runs == 1 else SECTIONS
     for name in names:
         if name in known:
             continue
         if name in ONLY_OF_SEVERAL:
             raise UsageError(f"--only: only a report of several runs has the section {name!r}")
         more = "" if runs == 1 else f"; for several: {', '.join(ONLY_OF_SEVERAL)}"
-        hint = nearest(name, known) or f"for one run: {', '.join(RUN_SECTIONS)}{more}"
+        hint = nearest(name, known) or f"for one run: {', '.join(tuple(RUN))}{more}"
         raise UsageError(f"--only: unknown section {name!r}; {hint}")
 
 
@@ -170,7 +178,7 @@ def _write(
             write_page(loaded[0], compared.runs[0], html)
         tell(f"wrote {html.resolve()}")
     if figures is not None:
-        drawn = write_figures(compared, loaded, figures)
+        drawn = write_charts(paper_charts(compared, loaded), figures)
         tell(f"wrote {', '.join(file.name for file in drawn)} to {figures.resolve()}")
     return any(path is not None for path in (csv, html, figures))
 
@@ -182,25 +190,25 @@ def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: 
         for about, sections in _all_sections(compared, chosen, names):
             show_sections(sections, f"{about}: " if about else "")
     elif full:
-        sections = screens.full_run_report(one, _values(one, chosen)) if one else screens.full_comparison(compared)
-        show_sections(sections, "")
+        show_sections(run_sections(one, _values(one, chosen)) if one else comparison_sections(compared), "")
+    elif one:
+        show_sections(first_screen(one, _values(one, chosen)))
     else:
-        show_sections(
-            screens.run_first_screen(one, _values(one, chosen)) if one else screens.comparison_first_screen(compared)
-        )
+        show_sections(comparison_sections(compared, FIRST_SECTIONS, is_full=False))
 
 
 def _all_sections(
     compared: RunComparison, chosen: Sequence[Metric], names: Sequence[str]
-) -> list[tuple[str, list[Section]]]:
-    """Return the sections of a report with the metrics `chosen`, as pairs of what they are about and the sections."""
-    # The comparison comes first, about "", if there are several runs; then each run, about its name. A single run is
-    # about "". Only sections with one of `names` are returned, all if `names` is empty.
-    one = len(compared.runs) == 1
-    found = [] if one else [("", screens.full_comparison(compared))]
-    for run in compared.runs:
-        found.append(("" if one else run.summary.run, screens.full_run_report(run, _values(run, chosen))))
-    return [(about, select_sections(sections, names) if names else sections) for about, sections in found]
+) -> list[tuple[str, Iterator[Section]]]:
+    """Return the sections of a report with the metrics `chosen`, as pairs of what they are about and the sections.
+
+    The comparison comes first, about "", if there are several runs; then each run, about its name, "" if it is alone.
+    Only sections with one of `names` are returned, all if `names` is empty.
+    """
+    is_one = len(compared.runs) == 1
+    found = [] if is_one else [("", comparison_sections(compared, names))]
+    of_runs = ((run, run_sections(run, _values(run, chosen), names)) for run in compared.runs)
+    return [*found, *(("" if is_one else run.summary.run, sections) for run, sections in of_runs)]
 
 
 def _values(run: RunReport, chosen: Sequence[Metric]) -> Mapping[Metric, float | None]:

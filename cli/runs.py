@@ -20,12 +20,12 @@ from behavesim.application.demo import USUAL, play_recording, recordings, unpack
 from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun
-from behavesim.reports import screens
 from behavesim.reports.files import LINES, write_export
 from behavesim.reports.next_steps import ending
 from behavesim.reports.page.html import write_page
 from behavesim.reports.panels import line as plain
 from behavesim.reports.screens import show_candidate, show_difference
+from behavesim.reports.sections import first_screen
 from behavesim.reports.terminal import show_sections
 
 from .options import (
@@ -166,7 +166,7 @@ def demo(
     )
     run = asyncio.run(play_recording(folder, seconds))
     (report,) = asyncio.run(reports_of([run], tell, ()))
-    show_sections(screens.run_first_screen(report, {}))
+    show_sections(first_screen(report, {}))
     page = folder.path / "page.html"
     write_page(run, report, page)
     say(f"      behavesim show {folder.argument} template best    what the model changed")

@@ -69,6 +69,13 @@ from .options import (
 )
 from .output import REJECTED, busy, print_result, print_written, tell, try_once
 
+
+def _check_figures() -> None:
+    from behavesim_studies.figures import check_matplotlib  # imported late: most studies draw nothing
+
+    check_matplotlib()
+
+
 # `behavesim study known`: programs of others in one map of behaviours with those of runs.
 
 
@@ -92,7 +99,9 @@ def study_known(
     allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables as CSV files.")] = None,
-    figures: Annotated[Path | None, figures_option("Write the map of behaviours, as PDF and SVG.")] = None,
+    figures: Annotated[
+        Path | None, figures_option("Write the map of behaviours, as PDF and SVG.", _check_figures)
+    ] = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
@@ -138,7 +147,7 @@ def _report(found: KnownStudy, csv: Path | None, figures: Path | None, as_json: 
 
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures: its numbers beside ours.", **PLAIN)
 
-Figures = Annotated[Path | None, figures_option("Write figures, as PDF and SVG.")]
+Figures = Annotated[Path | None, figures_option("Write figures, as PDF and SVG.", _check_figures)]
 
 # What `report --csv` wrote of the runs in docs/explanation/results.md.
 KEPT_RESULTS = Path("experiments/results.csv")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from behavesim.analysis.behaviours import in_the_plane
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Column, Table
 from behavesim.base.text import count_noun, mark, one_line
-from behavesim.reports.figures import COLOURS, draw_tree, new_figure, write_figure
 
+from .figures import COLOURS, draw_tree, new_figure, write_figure
 from .known import FoundProgram, KnownStudy, Pair
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from behavesim.analysis.table import DISTANCE, RATIO, Cell, Column, Table
-from behavesim.reports.figures import new_figure, write_figure
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.pairs import Measure
 from behavesim.trajectory import Trajectory, fixed_seed, sample
+
+from .figures import new_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

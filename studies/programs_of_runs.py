@@ -16,8 +16,9 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Sample, estimate, sample
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, RATIO, Cell, Column, Table
 from behavesim.application.evaluation import evaluate_held_out
-from behavesim.reports.figures import column_figure, draw_diversity, draw_tree, new_figure, write_figure
 from behavesim.task import Split, Task
+
+from .figures import column_figure, draw_diversity, draw_tree, new_figure, write_figure
 
 # Largest number of pairs shown: those on which the two metrics disagree most.
 SHOWN = 10

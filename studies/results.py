@@ -14,7 +14,8 @@ from behavesim.analysis.statistics import FEWEST, estimate, sample
 from behavesim.analysis.table import COUNT, FRACTION, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
 from behavesim.reports.comparison_tables import PAIRS, describe_tests
-from behavesim.reports.figures import COLOURS, new_figure, write_figure
+
+from .figures import COLOURS, new_figure, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

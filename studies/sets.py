@@ -20,11 +20,11 @@ from behavesim.analysis.statistics import SIGNIFICANCE, Paired, holm, rank_sum_c
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
 from behavesim.methods.set_search import set_order, utilities
-from behavesim.reports.figures import COLOURS, new_figure, write_figure
 from behavesim.state.members import Member
 from behavesim.task import Direction
 from behavesim.trajectory import pack_states
 
+from .figures import COLOURS, new_figure, write_figure
 from .portfolio_sets import read_documents, write_documents
 
 if TYPE_CHECKING:

@@ -25,11 +25,11 @@ from behavesim.code_similarity.metric import (
     of_source,
 )
 from behavesim.code_similarity.text import rouge, text_bleu
-from behavesim.reports.figures import new_figure, write_figure
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 
 from .dataset import CASES, PAIRS, ROUTE, SAMPLING, SIMILARITY, Pair, Program, Solved
+from .figures import new_figure, write_figure
 
 # The types of pairs: what the two programs of a pair share (paper, Table 1).
 #

@@ -9,20 +9,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from behavesim.analysis.behaviours import (
-    MEANINGS,
     Cluster,
     Clustering,
     DistinctCounts,
     TopProgram,
     clustering,
-    clusters_table,
     distinct,
-    joins_table,
-    metrics_table,
     top,
-    top_table,
 )
-from behavesim.analysis.candidate_details import RejectionReason, failures, failures_table
+from behavesim.analysis.candidate_details import RejectionReason, failures
 from behavesim.analysis.convergence import (
     Checkpoint,
     Diversity,
@@ -32,16 +27,14 @@ from behavesim.analysis.convergence import (
     convergence,
     diversity,
     diversity_over_time,
-    diversity_table,
     improvements,
     islands,
-    islands_table,
 )
-from behavesim.analysis.held_out import HeldOut, SplitScores, Unseen, held_out_table, split_scores, splits_table
+from behavesim.analysis.held_out import HeldOut, SplitScores, Unseen, split_scores
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary, summary
-from behavesim.analysis.table import TOP, Table
+from behavesim.analysis.table import TOP
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.text import one_line
@@ -109,6 +102,8 @@ class RunReport:
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     # A function, which `report` caches: a comparison of 100 runs shows none of this, and most of its time went there.
     details: Callable[[], Details] = field(default=Details, repr=False, compare=False)
+    # The run itself, for sections that show more than this; None for a report that was made without one.
+    run: Run | None = field(default=None, repr=False, compare=False)
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
@@ -129,26 +124,6 @@ class RunReport:
     def all_notes(self) -> tuple[str, ...]:
         """The notes, with those on the details."""
         return *self.notes, *self.details().notes
-
-    def tables(self) -> tuple[Table, ...]:
-        """Return the tables for a terminal, without those that have no rows."""
-        recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
-        caption = f"{self.distinct.sentence}; {MEANINGS}"
-        tables = (
-            splits_table(self.splits),
-            top_table(self.top, [each.members for each in self.clusters], caption),
-            metrics_table(self.top),
-            islands_table(self.islands, self.diversity),
-            clusters_table(self.clusters),
-            *self.portfolio.tables(),
-            failures_table(self.failures),
-            *(held_out_table(found, recommended) for found in (self.held_out, self.shifted) if found),
-        )
-        return tuple(table for table in tables if table.rows)
-
-    def series(self) -> tuple[Table, ...]:
-        """Return the tables for files alone: diversity over time, and how clusters join."""
-        return diversity_table(self.diversity_over_time), joins_table(self.joins)
 
 
 def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> RunReport:
@@ -177,6 +152,7 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
         shifted=unseen.get("shifted"),
         notes=why,
         details=cache(partial(_details, run, is_measured=not why)),
+        run=run,
     )
 
 

@@ -36,6 +36,7 @@ from behavesim.state.events import (
     NotAdded,
     PortfolioChosen,
     Recommended,
+    Rejected,
     RunForked,
     RunStarted,
 )
@@ -80,6 +81,8 @@ class Run:
         self._origin: str | None = None  # the id of the first run that the journal was forked from
         self._candidates = Candidates()
         self._activity = Activity()
+        # the active seconds of the run when each candidate had its outcome
+        self.decided_s: dict[CandidateId, float] = {}
         self._ranked: list[Candidate] | None = None
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._task: tuple[Settings, Task] | None = None  # with the settings that name it, which a fork may replace
@@ -251,6 +254,8 @@ class Run:
         self.events_at.append(at)
         if not isinstance(event, FreshBegun | FreshScored | Recommended | PortfolioChosen):
             self.last_at = at
+        if isinstance(event, Added | NotAdded | Rejected):
+            self.decided_s[event.candidate] = self._activity.seconds
         match event:
             case Added() | NotAdded() if self.state.registered * MOMENTS // self._budget > len(self.archives):
                 islands = tuple(tuple(group.members) for group in self.state.islands.values())

@@ -37,6 +37,8 @@ WORDS = Unit()
 WRITTEN = Unit()
 # The units of all tables: two decimals where a difference of less means nothing, four for p-values.
 COUNT = Unit("d")
+# The unit of a column of candidates' numbers, -1 for the template: a page opens them. It equals COUNT, as WRITTEN does.
+PROGRAM = Unit("d")
 MEAN_COUNT = Unit(".1f")
 SCORE = Unit(".6g")  # six digits tell good programs apart; files have all
 ERROR = Unit(".2g")
@@ -46,6 +48,7 @@ DISTANCE = Unit(".3f")
 RATIO = Unit(".2f")
 PROBABILITY = Unit(".4f")
 SECONDS = Unit(".3f")
+USD = Unit(".4f", "$")
 
 
 @dataclass(frozen=True)

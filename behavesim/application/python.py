@@ -39,10 +39,10 @@ from behavesim.task import TASKS, Task
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.axes import Axes
 
     from behavesim.analysis.convergence import Checkpoint
     from behavesim.analysis.summary import Summary
+    from behavesim.reports.charts import Chart
     from behavesim.reports.figures import Plots
 
 
@@ -76,7 +76,7 @@ class LoadedRun(Run):
 
     @property
     def plot(self) -> Plots:
-        """The run's figures, such as `run.plot.convergence()`; they need the extra `figures`."""
+        """The run's charts, such as `run.plot.convergence()`: notebooks show them, `write` makes files of them."""
         from behavesim.reports.figures import Plots  # a slow import, which a run without plots does not need
 
         return Plots(self)
@@ -145,18 +145,19 @@ class ComparedRuns:
         columns = ["run", "task", "group", "seed", *(metric.name for metric in self.found.metrics)]
         return pandas.DataFrame(rows, columns=columns).set_index("run")
 
-    def convergence(self, axes: Axes | None = None) -> Axes:
-        """Draw each group's mean best gap, with a 95 % band, on the given axes or new ones; scores if a gap is unknown.
+    def convergence(self) -> Chart:
+        """Return a chart of each group's mean best gap, with a 95 % band from six runs on; scores if a gap is unknown.
 
-        Raises UsageError if the groups are not all on one task and its instances, or if matplotlib is not installed.
+        Raises UsageError if the groups are not all on one task and its instances, or if none has a value.
         """
-        from behavesim.reports.figures import axes_or_new, draw_groups
+        from behavesim.reports.sections import curves_chart
 
         if len(self.found.tasks) != 1:
             raise UsageError(f"a plot of convergence takes groups on one task; these runs have {len(self.found.tasks)}")
-        axes = axes_or_new(axes)
-        draw_groups(axes, self.found.groups)
-        return axes
+        chart = curves_chart(self.found, self.found.tasks[0])
+        if chart is None:
+            raise UsageError("no group has a feasible program in all of its runs, so there is no curve to draw")
+        return chart
 
     def __repr__(self) -> str:
         said = "; ".join(verdict.sentence for verdict in self.verdicts) or "no groups to test"

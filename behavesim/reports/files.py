@@ -17,13 +17,14 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.table import Table
 from behavesim.base.errors import UsageError
 from behavesim.base.text import mark, one_line, printable, with_header
+from behavesim.reports.sections import ASKED_FOR, RUN, run_sections
 from behavesim.reports.words import percent, program_name
 from behavesim.task.evaluated import separate_files
 
 # The first parts of a report in its JSON document, behind the summary; the other fields of RunReport follow.
 FIRST_PARTS = ("convergence", "islands", "clusters", "joins", "failures", "distinct", "diversity")
 # Fields of RunReport that are no key there, or are one only if they have a value.
-OTHER_FIELDS = ("origin", "summary", "details", "held_out", "shifted")
+OTHER_FIELDS = ("origin", "summary", "details", "held_out", "shifted", "run")
 
 # A row of a file: its values by the names of their columns.
 Row = Mapping[str, Any]
@@ -59,9 +60,16 @@ def _of_runs(runs: Sequence[RunReport], labels: Mapping[str, str]) -> dict[str, 
     for run in runs:
         of = {"run": run.summary.run, "score_source": run.summary.score_source}
         found.setdefault("convergence", []).extend({**of, **asdict(then)} for then in run.convergence)
-        for table in (*run.tables(), *run.series()):
-            found.setdefault(table.name, []).extend({**of, **row} for row in _rows(table))
+        for table in tables_of(run):
+            if table.name != "convergence":
+                found.setdefault(table.name, []).extend({**of, **row} for row in _rows(table))
     return found
+
+
+def tables_of(run: RunReport) -> list[Table]:
+    """Return the tables of a run's sections that files hold: all with a row for each thing, as facts are for people."""
+    sections = run_sections(run, {}, RUN.keys() - {*ASKED_FOR, "summary", "next"})
+    return [table for section in sections for table in section.every_table]
 
 
 def _run_row(run: RunReport) -> Row:
@@ -160,7 +168,9 @@ def _run(run: RunReport) -> dict[str, Any]:
     names = [*FIRST_PARTS, *(each.name for each in fields(run) if each.name not in OTHER_FIELDS)]
     parts = {name: getattr(run, name) for name in names} | {"notes": run.all_notes}
     parts |= {name: found for name, found in unseen.items() if found is not None}
-    return asdict(run.summary) | {name: _plain(part) for name, part in parts.items()}
+    known = asdict(run.summary) | {name: _plain(part) for name, part in parts.items()}
+    # tables of sections that are no field of the report
+    return {table.name: _rows(table) for table in tables_of(run)} | known
 
 
 def _plain(part: Any) -> Any:

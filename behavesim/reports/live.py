@@ -18,7 +18,8 @@ from behavesim.base.config import Settings
 from behavesim.base.notices import Notice
 from behavesim.base.text import dollars
 from behavesim.base.tokens import NO_TOKENS, Tokens
-from behavesim.reports.terminal import area, at_the_end_of, screen
+from behavesim.reports.characters import area, at_the_end_of
+from behavesim.reports.terminal import screen
 from behavesim.reports.words import percent
 from behavesim.state.events import TEMPLATE, GroupName
 from behavesim.state.state import RunState

@@ -119,16 +119,6 @@ def next_steps_of_several(names: Sequence[str], is_full: bool) -> dict[str, str]
     return {f"report {names[0]}": "one run by itself", **of_all}
 
 
-def command_lines(commands: Mapping[str, str], across: int) -> list[str]:
-    """Return a line per command, with what it shows if `across` characters suffice; the first begins "next:"."""
-    column = max(map(len, commands), default=0)
-    whole = [f"behavesim {command:<{column}}  {what}" for command, what in commands.items()]
-    begins = ["next: ", *("      " for _ in commands)]
-    is_fitting = max(map(len, whole), default=0) + len(begins[0]) <= across
-    shown = whole if is_fitting else [f"behavesim {command}" for command in commands]
-    return [f"{begin}{line}" for begin, line in zip(begins, shown, strict=False)]
-
-
 def _going_on(summary: Summary, name: str) -> dict[str, str]:
     if summary.state == "running":
         return {f"watch {name}": "follow it"}

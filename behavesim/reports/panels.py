@@ -15,8 +15,8 @@ from rich.text import Text
 from behavesim.analysis.table import DISTANCE, SCORE
 from behavesim.base.text import count_noun, printable, short_name
 from behavesim.engine.caps import rejected_share
+from behavesim.reports.characters import convergence, from_template
 from behavesim.reports.live import COLUMN_GAP, LiveRun, islands_panel, spending
-from behavesim.reports.terminal import convergence, from_template
 from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, worth
 from behavesim.state.members import Mean
 from behavesim.state.settings import proposer_parts

@@ -42,8 +42,6 @@ MINUTE_S = 60
 
 # Most characters of a run's state in a list, where the message of an error would take all the room.
 LONGEST_STATE = 32
-# Columns of `runs_table` that are left out in this order where a terminal has no room for all.
-DISPENSABLE = ("seed", "asked", "method", "task", "gap")
 
 
 def runs_table(summaries: Sequence[Summary]) -> Table:

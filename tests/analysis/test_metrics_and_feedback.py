@@ -15,7 +15,7 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.difference import program_difference
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
-from behavesim.reports.files import LINES, json_document, write_csv, write_export
+from behavesim.reports.files import LINES, json_document, tables_of, write_csv, write_export
 from tests.analysis.journals import PROVENANCE, feasible, journalled, rejected, started, told
 
 CLAIMED = PROVENANCE | {"score_source": "self-reported", "behaviour": "calls"}
@@ -96,5 +96,5 @@ def test_documents_have_metrics_and_the_source_of_scores(run: Run) -> None:
 
 def test_a_run_without_metrics_has_no_table_of_them(tmp_path: Path) -> None:
     plain = report(journalled(tmp_path / "plain", started(), feasible(0, 3.0)))
-    assert "metrics" not in [table.name for table in plain.tables()]
+    assert "metrics" not in [table.name for table in tables_of(plain)]
     assert (plain.summary.score_source, plain.summary.behaviour) == ("trusted", "trajectory")

@@ -14,8 +14,8 @@ from behavesim.analysis.convergence import convergence, diversity, diversity_ove
 from behavesim.analysis.report import Origin, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import summary
-from behavesim.reports.files import json_document
-from behavesim.reports.screens import comparison_first_screen
+from behavesim.reports.files import json_document, tables_of
+from behavesim.reports.sections import FIRST_SECTIONS, comparison_sections
 from tests.analysis.examples import tried
 from tests.analysis.journals import feasible, journalled, recommended, rejected, started
 
@@ -51,7 +51,7 @@ def test_a_comparison_clusters_no_programs_until_a_view_of_one_run_asks(
     programs = feasible(0, 5.0), feasible(1, 4.0, [3, 2, 1, 0])
     found = [report(journalled(tmp_path / name, started(seed=len(name)), *programs)) for name in ("one", "other")]
     compared = comparison(found)
-    comparison_first_screen(compared)
+    list(comparison_sections(compared, FIRST_SECTIONS))
     assert clustered == []
     parts = json_document(compared)["runs"]
     assert clustered == ["one", "other"], "each once, though several parts are read from them"
@@ -69,13 +69,12 @@ def test_a_report_without_its_task_says_so_once(tmp_path: Path) -> None:
 def test_a_report_has_a_table_of_what_there_is(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0), recommended(0, c0=1.0))
     found = report(run)
-    assert {table.name for table in found.tables()} >= {"top", "islands", "clusters"}
-    assert not {table.name for table in found.tables()} & {"failures", "held_out"}
-    (caption,) = [table.caption for table in found.tables() if table.name == "top"]
+    assert {table.name for table in tables_of(found)} >= {"top", "islands", "clusters"}
+    assert not {table.name for table in tables_of(found)} & {"failures", "held_out"}
+    (caption,) = [table.caption for table in tables_of(found) if table.name == "top"]
     assert caption.startswith(found.distinct.sentence)
-    assert [table.name for table in found.series()] == ["diversity", "joins"]
     failed = report(journalled(tmp_path / "second", started(), rejected(0, "timeout")))
-    assert {table.name for table in tried(failed).tables()} >= {"failures", "held_out"}
+    assert {table.name for table in tables_of(tried(failed))} >= {"failures", "held_out"}
 
 
 def test_a_report_reads_the_file_of_a_task_once(tmp_path: Path) -> None:
@@ -93,5 +92,5 @@ def test_the_held_out_table_names_the_recommended_program(tmp_path: Path) -> Non
     found = tried(report(run))
     assert found.held_out is not None
     programs = (HeldOutProgram(0, 5.0, 5.0, 0.5, 0.5, None),)
-    table = replace(found, held_out=replace(found.held_out, programs=programs)).tables()[-1]
+    table = tables_of(replace(found, held_out=replace(found.held_out, programs=programs)))[-1]
     assert [row[0] for row in table.rows] == ["template", "0 (recommended)"]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import behavesim as bs
 from behavesim.analysis.comparison import comparison
@@ -94,8 +93,7 @@ def test_runs_are_compared_with_tests_ranks_and_a_verdict(tmp_path: Path) -> Non
     assert "No significant difference" in found._repr_html_()
     frame = found.to_pandas()
     assert frame.groupby("group")["best_gap"].mean().to_dict() == pytest.approx({"eoh": 1.1, "niche": 0.6})
-    lines = found.convergence(Figure().subplots()).lines
-    assert [line.get_label() for line in lines] == ["eoh", "niche"]
+    assert list(dict.fromkeys(row["group"] for row in found.convergence().spec["data"]["values"])) == ["eoh", "niche"]
     assert isinstance(bs.load_run(folders[0]).task(), Task)
 
 
@@ -103,7 +101,7 @@ def test_runs_on_two_tasks_have_no_curve_in_common(tmp_path: Path) -> None:
     for task in ("tsp", "asp"):
         write(tmp_path / task, started(task=task, budget=1), feasible(0, 3.0), stopped("budget"))
     with pytest.raises(bs.BehavesimError, match="takes groups on one task; these runs have 2"):
-        bs.compare([tmp_path / "tsp", tmp_path / "asp"]).convergence(Figure().subplots())
+        bs.compare([tmp_path / "tsp", tmp_path / "asp"]).convergence()
 
 
 def test_runs_are_tried_on_held_out_instances_where_that_is_asked_for(
@@ -120,16 +118,16 @@ def test_runs_are_tried_on_held_out_instances_where_that_is_asked_for(
 
 
 def test_the_map_names_what_readers_look_for_and_the_portfolio_is_drawn_over_its_size(run: bs.LoadedRun) -> None:
-    drawn = run.plot.map(Figure().subplots())
-    assert sorted(", ".join(text.get_text() for text in drawn.texts).split(", ")) == ["best", "recommended", "template"]
-    curve = run.plot.portfolio(Figure().subplots()).lines[0].get_xydata()
-    assert curve[0].tolist() == [1, 50]
+    marks = [each["name"] for each in run.plot.map().spec["layer"][1]["data"]["values"]]
+    assert sorted(", ".join(marks).split(", ")) == ["best", "recommended", "template"]
+    first, *_ = run.plot.portfolio().spec["data"]["values"]
+    assert (first["programs"], first["together"]) == (1, 50)
     write(run.folder.path.parent / "none", started(), rejected(0, "timeout"))
     none = bs.load_run(run.folder.path.parent / "none")
     with pytest.raises(bs.BehavesimError, match="no feasible candidate"):
-        none.plot.map(Figure().subplots())
+        none.plot.map()
     with pytest.raises(bs.BehavesimError, match="run none has no feasible candidate, so there is no portfolio to draw"):
-        none.plot.portfolio(Figure().subplots())
+        none.plot.portfolio()
 
 
 def test_one_run_that_is_in_no_list_is_refused_in_words(run: bs.LoadedRun) -> None:

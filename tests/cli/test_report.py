@@ -9,7 +9,7 @@ import pytest
 from behavesim_cli.commands import COMMANDS
 
 import behavesim as bs
-from behavesim.reports.screens import RUN_SECTIONS
+from behavesim.reports.sections import RUN
 from tests.cli.command import Command
 
 
@@ -66,7 +66,7 @@ def test_a_program_that_was_tried_on_held_out_instances_is_shown_with_that_ever_
 
 def test_all_of_a_run_is_shown_section_by_section_each_below_its_name(finished: Command) -> None:
     found = [heading.partition(":")[0] for heading in headings(finished("report", "first", "--full").out)]
-    assert found == [name for name in RUN_SECTIONS if name in found]
+    assert found == [name for name in RUN if name in found]
     assert {"summary", "splits", "code", "convergence", "top", "islands", "portfolio"} <= set(found)
 
 
@@ -87,7 +87,7 @@ def test_an_unknown_section_is_refused_before_any_journal_is_read(
     for runs, name, said in (
         (["first"], "ilands", "unknown section 'ilands'; did you mean 'islands'?"),
         (["first"], "foo", "unknown section 'foo'; for one run: summary, splits, code, "),
-        (["first", "study"], "foo", "; for several: verdicts, "),
+        (["first", "study"], "foo", "; for several: matrix, verdicts, "),
         (["first"], "verdicts", "only a report of several runs has the section 'verdicts'"),
     ):
         refused = study("report", *runs, "--only", name)

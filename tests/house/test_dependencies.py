@@ -22,7 +22,7 @@ OURS = {
     *("benchmarks", "tests"),
     *(p.stem for p in (ROOT / "benchmarks").rglob("*") if p.suffix in ("", ".py")),
 }
-IMPORTED_AS = {"yaml": "pyyaml"}
+IMPORTED_AS = {"yaml": "pyyaml", "vl_convert": "vl_convert_python"}
 """The packages whose modules have another name."""
 PEERS = {"openevolve", "llm4ad", "shinka", "eoh"}
 """Packages that `benchmarks/loop.py` has in environments of their own, or whose evaluators import stand-ins of ours."""
@@ -54,7 +54,7 @@ def imported(folder: str) -> frozenset[str]:
         ("cli", []),
         ("tasks", ["bbob"]),
         ("offline", []),
-        ("studies", ["figures"]),
+        ("studies", ["studies"]),
         ("tests", ["test", "pandas", "fuzz", "mutants"]),
         ("benchmarks", ["bench", "dask", "mcp", "solvers"]),
     ],

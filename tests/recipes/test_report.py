@@ -1,4 +1,4 @@
-"""The recipes for a report's panel and for a metric, carried out."""
+"""The recipes for a report's section and for a metric, carried out."""
 
 from __future__ import annotations
 
@@ -48,28 +48,23 @@ def reported(copy: Copy, every: list[str], tables: Path) -> tuple[Any, str]:
     return document, printed.stdout[end:]
 
 
-def test_a_panel_takes_two_files(tmp_path: Path) -> None:
-    module, lines = blocks("A report's panel")
+def test_a_section_takes_two_files(tmp_path: Path) -> None:
+    module, lines = blocks("A report's section")
     copy = Copy(tmp_path)
-    (copy.root / "behavesim/analysis/operators.py").write_text(module)
-    places = (
-        "analysis.held_out import",
-        "held_out: HeldOut | None",
-        "top=top(run)",
-        "clusters_table(self.clusters)",
-    )
+    (copy.root / "behavesim/analysis/models.py").write_text(module)
+    places = ("from behavesim.analysis.metrics import Metric", '    "metrics": _metrics,')
     for place, line in zip(places, lines.splitlines(keepends=True), strict=True):
-        copy.add_after("behavesim/analysis/report.py", place, line)
-    assert copy.touched() == {"behavesim/analysis/operators.py", "behavesim/analysis/report.py"}
+        copy.add_after("behavesim/reports/sections.py", place, line)
+    assert copy.touched() == {"behavesim/analysis/models.py", "behavesim/reports/sections.py"}
 
     first, *_ = runs(tmp_path / "runs")
     document, shown = reported(copy, [first], tmp_path / "tables")
     (run,) = document["runs"]
-    assert run["operators"] == [{"operator": "improve", "asked": 2, "feasible": 1, "share": 0.5}]
-    (row,) = csv.DictReader((tmp_path / "tables/operators.csv").open())
+    assert run["models"] == [{"model": "m", "asked": 2, "feasible": 1, "share": 0.5}]
+    (row,) = csv.DictReader((tmp_path / "tables/models.csv").open())
     of = {"run": "funsearch-0", "score_source": "trusted"}
-    assert row == {**of, "operator": "improve", "asked": "2", "feasible": "1", "share": "0.5"}
-    assert "what operators brought" in shown
+    assert row == {**of, "model": "m", "asked": "2", "feasible": "1", "share": "0.5"}
+    assert "what models wrote" in shown
 
 
 def test_a_metric_takes_one_file(tmp_path: Path) -> None:

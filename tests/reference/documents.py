@@ -54,7 +54,7 @@ def _keys(kind: type[Any]) -> Iterator[str]:
     for name in (field.name for field in fields(kind)):
         if name == "details":
             yield from ("clusters", "joins", "diversity")
-        elif name not in LEFT_OUT:
+        elif name not in LEFT_OUT and (kind, name) != (RunReport, "run"):
             yield name
 
 

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from behavesim.analysis.table import Table
-from behavesim.reports.terminal import Section, print_lines, rich_table, show_sections
+from behavesim.reports.sections import Section
+from behavesim.reports.terminal import print_lines, rich_table, show_sections
 
 
 def seen(tables: Iterable[Table], width: int = 100) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from behavesim.reports.figures import COLOURS
+from behavesim.reports.charts import GROUPS
 
 DOCS = Path(__file__).parents[2] / "docs"
 SETS = {"cleared": "differ in behaviour", "by text": "differ as texts", "by score": "best by score"}
@@ -29,7 +29,7 @@ def portfolios(page: str) -> Figure:
     panels = figure.subplots(1, 3)
     for panel, task in zip(panels, ("TSP", "ASP", "CPP"), strict=True):
         found = rows(page, f"### {task}:")
-        for colour, (name, label) in zip(COLOURS, SETS.items(), strict=False):
+        for colour, (name, label) in zip(GROUPS, SETS.items(), strict=False):
             panel.plot(
                 range(1, 11), [float(cell) for cell in found[name]], "o-", color=colour, markersize=3, label=label
             )

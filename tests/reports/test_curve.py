@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.reports.terminal import BLOCKS, area, at_the_end_of, convergence, from_template
+from behavesim.reports.characters import BLOCKS, area, at_the_end_of, convergence, from_template
 
 
 def test_a_value_holds_from_its_step_to_the_next_and_there_is_none_before_the_first() -> None:

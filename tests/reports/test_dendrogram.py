@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.reports.terminal import dendrogram
+from behavesim.reports.characters import dendrogram
 from behavesim.similarity.clustering import Join
 
 

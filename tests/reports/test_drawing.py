@@ -1,25 +1,28 @@
-"""Without matplotlib, whatever draws says so before it does anything else, and how to install it."""
+"""Without the packages that draw, whatever draws says so before it does anything else, and how to install it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import behavesim_studies.figures
 import pytest
 from behavesim_studies.similarity import visual_study
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
-from behavesim.reports import figures
+from behavesim.reports import charts
 from tests.analysis.journals import feasible, started, stopped, write
 from tests.cli.command import Command
 
-SAID = "figures need the package matplotlib, which is not installed; pip install 'behavesim[figures]'"
+SAID = "figures need the package vl-convert-python, which is not installed; pip install 'behavesim[figures]'"
+OF_STUDIES = "figures of studies need the package matplotlib, which is not installed; pip install 'behavesim[studies]'"
 
 
 @pytest.fixture(autouse=True)
-def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that is looked for is installed."""
-    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+    for module in (charts, behavesim_studies.figures):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +39,17 @@ def test_a_command_that_should_draw_is_refused_in_one_line(
     monkeypatch.chdir(tmp_path)
     ended = behavesim(*line.split())
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.count("\n") == 1 and SAID in ended.err
+    assert ended.err.count("\n") == 1 and (OF_STUDIES if "study" in line else SAID) in ended.err
     assert not list(tmp_path.iterdir())
 
 
 def test_python_is_told_the_same(tmp_path: Path) -> None:
     write(tmp_path / "runs/first", started(), feasible(0, 3.0), stopped("budget"))
-    for draw in (bs.load_run(tmp_path / "runs/first").plot.convergence, lambda: visual_study().draw(tmp_path)):
+    chart = bs.load_run(tmp_path / "runs/first").plot.convergence()
+    for said, draw in (
+        (SAID, lambda: chart.write(tmp_path / "x.svg")),
+        (OF_STUDIES, lambda: visual_study().draw(tmp_path)),
+    ):
         with pytest.raises(UsageError) as caught:
             draw()
-        assert str(caught.value) == SAID
+        assert str(caught.value) == said

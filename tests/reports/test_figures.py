@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
 
 import behavesim as bs
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
-from behavesim.reports import figures
-from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, line_style, write_figure, write_figures
+from behavesim.reports.charts import IN_THE_DARK, Chart, convergence_chart, groups_chart, ranks_chart, write_charts
+from behavesim.reports.figures import paper_charts
+from behavesim.task import Objective
 from tests.analysis.examples import grid, made
 from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
@@ -39,82 +40,100 @@ def test_the_mean_of_runs_of_different_length_is_that_of_each_ones_best_at_that_
             assert each.best.mean == pytest.approx((401 - each.asked) / 1000)
 
 
+OBJECTIVE = Objective("minimise", best_known=2.0)
+
+
+def layer(chart: Chart, mark: str, place: int = 0) -> Any:
+    """The layer of a chart with this mark."""
+    return [each for each in chart.spec["layer"] if each["mark"]["type"] == mark][place]
+
+
+def values(chart: Chart, mark: str, *fields: str, place: int = 0) -> list[Any]:
+    """What a layer draws: the fields of each of its rows."""
+    rows = layer(chart, mark, place).get("data", chart.spec.get("data"))["values"]
+    return [tuple(row[name] for name in fields) for row in rows]
+
+
 def test_a_run_is_drawn_from_its_first_program_to_its_end() -> None:
-    axes = Figure().subplots()
-    draw_run(axes, [Improvement(0, 5.0, 0.5, asked=1), Improvement(3, 2.0, 0.2, asked=4)], ONE)
-    best, ten = axes.lines
-    assert best.get_xydata().tolist() == [[1, 50], [4, 20], [4, 20]]
-    assert ten.get_xydata().tolist() == [[1, 50], [2, 40], [4, 30]]
-    assert axes.get_ylabel() == "gap %"
+    chart = convergence_chart([Improvement(0, 5.0, 0.5, asked=1), Improvement(3, 2.0, 0.2, asked=4)], ONE, OBJECTIVE)
+    assert values(chart, "line", "asked", "gap", place=1) == [(1, 50), (4, 20), (4, 20)]
+    assert values(chart, "line", "asked", "gap") == [(1, 50), (2, 40), (4, 30)]
+    assert chart.spec["encoding"]["y"]["title"] == "gap to the best known, %"
+    assert chart.title == "Convergence over 4 candidates, in the end gap 20.00 %, ten best 30.00 %"
+    assert chart.table is not None and [row[0] for row in chart.table.rows] == [1, 2, 4]
 
 
-def test_scores_are_drawn_where_no_best_is_known_and_nothing_where_there_is_nothing() -> None:
-    axes = Figure().subplots()
-    draw_run(axes, [Improvement(0, 5.0, None, asked=1)], [Checkpoint(3, 5.0, None, None)])
-    assert (axes.get_ylabel(), axes.lines[0].get_ydata().tolist()) == ("score", [5.0, 5.0])
-    draw_run(empty := Figure().subplots(), [], [])
-    assert not empty.lines
+def test_scores_are_drawn_where_no_best_is_known() -> None:
+    unknown = Objective("minimise", best_known=None)
+    chart = convergence_chart([Improvement(0, 5.0, None, asked=1)], [Checkpoint(3, 5.0, None, None)], unknown)
+    assert chart.spec["encoding"]["y"]["title"] == "score"
+    assert values(chart, "line", "asked", "score") == [(1, 5.0), (3, 5.0)]
+
+
+def test_a_reader_chooses_what_the_axis_across_counts_among_what_is_known() -> None:
+    used = [{"requests": k + 1, "usd": None, "cpu_s": 0.5 * k, "hours": 0.0} for k in range(4)]
+    across = convergence_chart(BESTS, ONE, OBJECTIVE, moments=used).spec["params"][0]
+    assert across["bind"]["labels"] == ["candidates", "requests", "CPU seconds"]
+    assert "bind" not in convergence_chart(BESTS, ONE, OBJECTIVE).spec["params"][0]
 
 
 def test_groups_are_drawn_in_bands_where_they_have_six_runs() -> None:
-    axes = Figure().subplots()
     run = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
     family = ("tsp", "", "trusted")
-    draw_groups(axes, [RunGroup(family, "a", (run,) * 6), RunGroup(family, "b", (run,) * 5)])
-    assert [line.get_label() for line in axes.lines] == ["a", "b"]
-    assert axes.lines[0].get_ydata().tolist() == [50, 30, 30, 20]
-    assert len(axes.collections) == 1 and not axes.get_title("right")
-    draw_groups(axes, [RunGroup(family, "nothing", (replace(run, improvements=()),))])
-    assert len(axes.lines) == 2
-    draw_groups(axes, [RunGroup(("mine", "", "self-reported"), "a", (run,))])
-    assert axes.get_title("right") == "with self-reported scores"
+    chart = groups_chart("curves", [RunGroup(family, "a", (run,) * 6), RunGroup(family, "b", (run,) * 5)])
+    assert chart is not None
+    rows = values(chart, "line", "group", "mean", "low")
+    assert [mean for group, mean, _ in rows if group == "a"] == [50, 30, 30, 20]
+    assert {group for group, _, low in rows if low is not None} == {"a"}
+    assert groups_chart("curves", [RunGroup(family, "nothing", (replace(run, improvements=()),))]) is None
 
 
-def test_no_two_curves_look_the_same_and_those_of_one_colour_differ_in_dashes() -> None:
-    axes = Figure().subplots()
-    for place in range(60):
-        axes.plot([0, 1], **line_style(place))
-    looks = {(line.get_color(), str(line._dash_pattern)) for line in axes.lines}  # type: ignore[attr-defined]
-    assert len(looks) == 60
-    assert len({line.get_color() for line in axes.lines[:7]}) == 7
+def test_no_two_of_many_groups_look_the_same() -> None:
+    run = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
+    groups = [RunGroup(("tsp", "", "trusted"), f"group {place}", (run,)) for place in range(24)]
+    chart = groups_chart("curves", groups)
+    assert chart is not None
+    encoding = layer(chart, "line")["encoding"]
+    looks = [encoding[name]["scale"]["range"] for name in ("color", "strokeDash")]
+    assert len({(colour, str(dash)) for colour, dash in zip(*looks, strict=True)}) == 24
+
+
+def test_every_colour_has_one_for_the_dark() -> None:
+    assert len(set(IN_THE_DARK.values())) == len(IN_THE_DARK)
 
 
 def test_groups_whose_bars_do_not_overlap_differ() -> None:
     ranks = comparison(grid()).ranks
     assert ranks is not None
-    axes = Figure().subplots()
-    draw_ranks(axes, ranks)
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["eoh", "niche", "best-of-n"]
-    (low, _), (high, _) = axes.collections[0].get_segments()[0]
+    chart = ranks_chart(ranks)
+    assert chart.spec["encoding"]["y"]["sort"] == ["eoh", "niche", "best-of-n"]
+    (low, high), *_ = values(chart, "rule", "low", "high")
     assert high - low == pytest.approx(ranks.critical)
 
 
 def test_a_figure_can_be_made_again(tmp_path: Path) -> None:
     def drawn(folder: str) -> list[bytes]:
-        figure = Figure()
-        draw_run(figure.subplots(), [Improvement(0, 5.0, 0.5, asked=1)], ONE)
-        return [file.read_bytes() for file in write_figure(figure, tmp_path / folder, "convergence")]
+        return [
+            file.read_bytes() for file in write_charts([convergence_chart(BESTS, ONE, OBJECTIVE)], tmp_path / folder)
+        ]
 
     assert drawn("one") == drawn("other")
 
 
-def test_a_run_in_which_nothing_was_found_has_figures_all_the_same(tmp_path: Path) -> None:
+def test_a_run_in_which_nothing_was_found_has_no_figures(tmp_path: Path) -> None:
     write(tmp_path / "nothing", started(), rejected(0, "timeout"), stopped("budget"))
     run = bs.load_run(tmp_path / "nothing")
-    files = write_figures(comparison([report(run)]), [run], tmp_path / "figures")
-    assert [file.name for file in files] == ["convergence.pdf", "convergence.svg"]
+    assert list(paper_charts(comparison([report(run)]), [run])) == []
     with pytest.raises(bs.BehavesimError, match="no islands"):
         run.plot.diversity()
 
 
-def test_runs_of_one_name_in_different_folders_are_both_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    labels: list[list[str]] = []
-    monkeypatch.setattr(figures, "draw_diversity", lambda axes, runs: labels.append(list(runs)))
+def test_runs_of_one_name_in_different_folders_are_both_drawn() -> None:
     run = made("eoh", 0, 0.2)
     others = [replace(run, origin=replace(run.origin, folder=Path(folder, "x"))) for folder in ("a", "b")]
     other_name = replace(run, summary=replace(run.summary, run="alone"))
-    write_figures(comparison([*others, other_name]), [], tmp_path)
-    assert labels == [["a/x", "b/x", "alone"]]
+    (chart,) = paper_charts(comparison([*others, other_name]), [])
+    assert list(dict.fromkeys(values(chart, "line", "group"))) == [("a/x",), ("b/x",), ("alone",)]
 
 
 def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: Command, tmp_path: Path) -> None:
@@ -132,11 +151,12 @@ def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: C
     assert b"/Type3" not in (tmp_path / "one/convergence.pdf").read_bytes(), "fonts are embedded as TrueType"
 
     run = bs.load_run("runs/funsearch-0")
-    axes = Figure().subplots()
-    assert run.plot.convergence(axes) is axes
-    assert axes.lines[0].get_ydata()[-1] == pytest.approx(100 * run.gap(run.best.score))
-    assert len(run.plot.dendrogram(Figure().subplots(), count=5).get_yticklabels()) == 5
-    assert run.plot.diversity(Figure().subplots()).lines
+    chart = run.plot.convergence()
+    assert values(chart, "line", "gap", place=1)[-1] == (pytest.approx(100 * run.gap(run.best.score)),)
+    assert len(values(run.plot.dendrogram(count=5), "text", "leaf")) == 5
+    assert values(run.plot.diversity(), "boxplot", "inside")
+    bundle = chart._repr_mimebundle_()
+    assert bundle["application/vnd.vegalite.v5+json"]["description"] == chart.title
     with pytest.raises(bs.BehavesimError, match="takes two programs"):
         run.plot.dendrogram(count=1)
     assert "<td>funsearch on tsp, seed 0</td>" in run._repr_html_()

@@ -17,7 +17,7 @@ from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import Table
 from behavesim.application.console import moment_of
-from behavesim.reports import screens
+from behavesim.reports import sections
 from behavesim.reports.files import json_document
 from behavesim.reports.page.document import document
 from behavesim.reports.tables import runs_table
@@ -40,8 +40,8 @@ class Views:
 
     def table(self, name: str) -> Table:
         """A table of the full report."""
-        tables = (section.table for section in screens.full_run_report(self.report, {}))
-        (found,) = (each for each in tables if each is not None and each.name == name)
+        tables = (table for each in sections.run_sections(self.report, {}) for table in each.tables)
+        (found,) = (each for each in tables if each.name == name)
         return found
 
     def column(self, table: str, column: str) -> list[Any]:
@@ -55,7 +55,7 @@ class Views:
 def views(made: Path) -> Views:
     run = Run.load(made)
     found = report(run)
-    first, full = screens.run_first_screen(found, {}), screens.full_run_report(found, {})
+    first, full = sections.first_screen(found, {}), sections.run_sections(found, {})
     (in_json,) = json_document(comparison([found], metrics=METRICS))["runs"]
     live = shown(moment_of(run), 120, 60)
     return Views(run, found, seen_sections(first), seen_sections(full, 100, ""), live, in_json, document(run, found))

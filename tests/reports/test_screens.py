@@ -16,10 +16,10 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.held_out import HeldOutMean, HeldOutProgram, split_scores
 from behavesim.analysis.report import Origin, RunReport, report
 from behavesim.engine.admission import settings_from_person
-from behavesim.reports import screens
+from behavesim.reports import sections
 from behavesim.reports.comparison_tables import comparison_tables
-from behavesim.reports.tables import DISPENSABLE, runs_table
-from behavesim.reports.terminal import show_rows
+from behavesim.reports.tables import runs_table
+from behavesim.reports.terminal import DISPENSABLE, show_rows
 from tests.analysis.examples import grid, made, tried, unknown_gaps
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 from tests.reports.drawing import printed, seen, seen_sections
@@ -55,24 +55,24 @@ def whole(folder: Path) -> RunReport:
 
 def one_run(folder: Path) -> str:
     """All sections of the report of a run of which all is known."""
-    return seen_sections(screens.full_run_report(whole(folder), {}), 120, "")
+    return seen_sections(sections.run_sections(whole(folder), {}), 120, "")
 
 
 def one_run_first(folder: Path) -> str:
     """What the report of such a run says first."""
-    return seen_sections(screens.run_first_screen(whole(folder), {}), 80)
+    return seen_sections(sections.first_screen(whole(folder), {}), 80)
 
 
 def unknown(folder: Path) -> str:
     """The report of a run on a task that says its scores' unit, and whose best nobody knows."""
     run = journalled(folder / "first", started(PROVENANCE | {"best_known": "", "unit": "length"}), feasible(0, 5.0))
-    return seen_sections(screens.run_first_screen(replace(report(run), origin=ORIGIN), {}))
+    return seen_sections(sections.first_screen(replace(report(run), origin=ORIGIN), {}))
 
 
 def nothing(folder: Path) -> str:
     """The report of a run in which nothing is feasible."""
     full = report(journalled(folder / "first", started(), rejected(0, "timeout", "it took longer than 50 s")))
-    return seen_sections(screens.run_first_screen(replace(full, origin=ORIGIN), {}))
+    return seen_sections(sections.first_screen(replace(full, origin=ORIGIN), {}))
 
 
 def several(folder: Path) -> str:
@@ -84,7 +84,7 @@ def several(folder: Path) -> str:
 def several_first(folder: Path) -> str:
     """What the report of several runs says first."""
     runs = [run for run in grid(seeds=2) if run.summary.task == "tsp"]
-    return seen_sections(screens.comparison_first_screen(comparison(runs)), 120)
+    return seen_sections(sections.comparison_sections(comparison(runs), sections.FIRST_SECTIONS, is_full=False), 120)
 
 
 def several_unknown(folder: Path) -> str:
@@ -139,7 +139,7 @@ def test_a_screen_is_as_it_was_looked_at(tmp_path: Path, screen: object) -> None
 def test_a_run_in_which_nothing_is_feasible_has_no_curve(tmp_path: Path) -> None:
     first = report(journalled(tmp_path / "first", started(), rejected(0, "timeout")))
     then = report(journalled(tmp_path / "then", started(), feasible(0, 5.0)))
-    names = [{section.name for section in screens.full_run_report(each, {})} for each in (first, then)]
+    names = [{section.name for section in sections.run_sections(each, {})} for each in (first, then)]
     assert [("convergence" in each) for each in names] == [False, True]
 
 

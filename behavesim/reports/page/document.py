@@ -25,9 +25,8 @@ from behavesim.analysis.report import UNMEASURED, RunReport, report, try_or_note
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
 from behavesim.base.text import short_name
-from behavesim.reports.figures import dendrogram_of
 from behavesim.reports.words import certificate_text, noise_text, rejections, state_in_words
-from behavesim.similarity.clustering import average_linkage
+from behavesim.similarity.clustering import average_linkage, tree
 from behavesim.task import Objective
 
 # Largest number of clusters into which the tree by behaviour is cut; the page has a colour for each.
@@ -213,3 +212,14 @@ def _pack_texts(candidates: list[Candidate | None]) -> str:
     ]
     text = json.dumps(texts)
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()  # equal runs, equal pages
+
+
+def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], float]:
+    """Return the average-linkage dendrogram of an (N, N) similarity matrix, N ≥ 2, and the height of its root.
+
+    It is the dict of scipy's `dendrogram`; leaf k of the drawing is at 10 k + 5.
+    """
+    from scipy.cluster.hierarchy import dendrogram
+
+    joined = tree(1.0 - similarities)
+    return dendrogram(joined, no_plot=True), float(joined[-1, 2])

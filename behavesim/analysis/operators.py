@@ -1,0 +1,109 @@
+"""What a run's requests cost by the time of each candidate, and what each operator and model brought for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean
+
+from behavesim.analysis.candidates import Candidate, calls_by_candidate, token_sums
+from behavesim.analysis.run import Run
+from behavesim.analysis.summary import last_settings
+from behavesim.analysis.table import COUNT, FRACTION, USD, Column, Table, cells_of
+from behavesim.base.tokens import Tokens, Usage
+from behavesim.state.race import relative_gains
+
+
+@dataclass(frozen=True)
+class OperatorYield:
+    """What the requests of one kind to one model brought, and what they took.
+
+    `improved` candidates are better than the best program that their prompt showed, or the template if it showed none;
+    `gain` is the mean of the feasible ones on that program, a fraction. `bests` were the best of the run so far.
+    `tokens` and `cost_usd` are None if an endpoint did not say, or no model was asked.
+    """
+
+    operator: str
+    model: str | None
+    asked: int
+    feasible: int
+    improved: int
+    bests: int
+    gain: float | None
+    tokens: int | None
+    cost_usd: float | None
+
+
+def operators(run: Run) -> tuple[OperatorYield, ...]:
+    """Return all kinds of requests, the most frequent first."""
+    alike: dict[tuple[str, str | None], list[Candidate]] = {}
+    for candidate in run.candidates:
+        alike.setdefault((candidate.operator, candidate.model), []).append(candidate)
+    calls, bests = calls_by_candidate(run.folder.journal), {candidate for candidate, _ in run.state.bests}
+    found = []
+    for (operator, model), asked in alike.items():
+        gains = [gain for each in asked if (gain := _gain(run, each)) is not None]
+        used = [call for each in asked for call in calls[each.candidate]]
+        sums = token_sums(used)
+        known = None if sums["prompt"] is None or sums["completion"] is None else sums["prompt"] + sums["completion"]
+        feasible = sum(each.status == "feasible" for each in asked)
+        improved, new = sum(gain > 0 for gain in gains), sum(each.candidate in bests for each in asked)
+        worth = len(asked), feasible, improved, new, fmean(gains) if gains else None
+        found.append(OperatorYield(operator, model, *worth, known, _cost(run, model, used)))
+    return tuple(sorted(found, key=lambda each: (-each.asked, each.operator, each.model or "")))
+
+
+def _gain(run: Run, candidate: Candidate) -> float | None:
+    """Return a feasible candidate's gain on the best of its parents, or on the template without any."""
+    parents = [run.candidate(parent) for parent in candidate.parents]
+    base = max((each for each in parents if each.score is not None), key=run.utility, default=run.template)
+    if candidate.score is None or base is None or base.score is None:
+        return None
+    (gain,) = relative_gains((candidate.score,), (base.score,), run.state.objective)
+    return gain
+
+
+def _cost(run: Run, model: str | None, calls: Sequence[Usage]) -> float | None:
+    from behavesim.proposers.prices import Prices  # imported late: it loads the list prices
+
+    if model is None or not calls:
+        return None
+    return Prices.named(last_settings(run).prices).cost(model, Tokens.of(calls))
+
+
+def operators_table(found: Sequence[OperatorYield]) -> Table:
+    """Return a row for each kind of requests."""
+    columns = (
+        *(Column("operator"), Column("model"), Column("asked", COUNT), Column("feasible", COUNT)),
+        *(
+            Column("improved", COUNT),
+            Column("bests", COUNT, title="new best"),
+            Column("gain", FRACTION, title="mean gain"),
+        ),
+        *(Column("tokens", COUNT), Column("cost_usd", USD, title="cost")),
+    )
+    caption = (
+        "improved: better than the best program that the prompt showed; mean gain: on that program, of the feasible"
+    )
+    return Table(
+        "operators", "what operators brought", columns, tuple(cells_of(each, columns) for each in found), caption
+    )
+
+
+def moments(run: Run) -> list[Mapping[str, float | None]]:
+    """Return what the run had used when each candidate had its outcome, with all before it, in the order of asking.
+
+    The keys are requests, usd, cpu_s, and hours of activity; a value is None if it is unknown for one of them.
+    """
+    calls, candidates = calls_by_candidate(run.folder.journal), run.candidates
+    costs = [_cost(run, each.model, calls[each.candidate]) if calls[each.candidate] else 0.0 for each in candidates]
+    unknown = next((place for place, cost in enumerate(costs) if cost is None), len(costs))
+    usd = list(accumulate(cost or 0.0 for cost in costs))
+    requests = accumulate(len(calls[each.candidate]) for each in candidates)
+    cpu = accumulate(each.cpu_s or 0.0 for each in candidates)
+    clock = accumulate((run.decided_s.get(each.candidate, 0.0) for each in candidates), max)
+    return [
+        {"requests": asked, "usd": usd[place] if place < unknown else None, "cpu_s": cpu_s, "hours": seconds / 3600}
+        for place, (asked, cpu_s, seconds) in enumerate(zip(requests, cpu, clock, strict=True))
+    ]

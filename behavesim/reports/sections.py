@@ -1,0 +1,549 @@
+"""The sections of a report, of one run and of several: each is written once, and every view shows the same value.
+
+A section is found by its name in RUN or COMPARISON and computed when it is asked for. Terminals (`terminal`), pages
+(`page`), files (`files`), papers and notebooks (`markup`) show its tables, charts and text.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from itertools import accumulate
+from types import MappingProxyType
+
+from behavesim.analysis.behaviours import (
+    MEANINGS,
+    SharedMap,
+    behaviour_map,
+    clusters_table,
+    map_groups,
+    metrics_table,
+    top_table,
+)
+from behavesim.analysis.candidate_details import failures_table, lineage
+from behavesim.analysis.candidates import Candidate, metric_names
+from behavesim.analysis.comparison import PRIMARY, RunComparison, TaskComparison
+from behavesim.analysis.convergence import islands_table
+from behavesim.analysis.difference import agreement, candidates_in_groups
+from behavesim.analysis.held_out import HeldOut, held_out_table, splits_table
+from behavesim.analysis.metrics import Metric
+from behavesim.analysis.operators import moments, operators, operators_table
+from behavesim.analysis.provenance import provenance_of
+from behavesim.analysis.report import UNMEASURED, RunReport, try_or_note
+from behavesim.analysis.run import Run
+from behavesim.analysis.statistics import FEWEST
+from behavesim.analysis.table import (
+    COUNT,
+    DISTANCE,
+    PROGRAM,
+    SCORE,
+    SCORE_AND_GAP,
+    WRITTEN,
+    Cell,
+    Column,
+    Table,
+    cells_of,
+    facts_table,
+)
+from behavesim.base.text import count_noun
+from behavesim.reports import charts
+from behavesim.reports.characters import convergence, dendrogram, from_template
+from behavesim.reports.charts import Chart
+from behavesim.reports.comparison_tables import BOLD, comparison_tables, family_names, verdict_lines
+from behavesim.reports.next_steps import next_steps, next_steps_of_several
+from behavesim.reports.tables import headline_table, runs_table, summary_table
+from behavesim.reports.words import program_name
+from behavesim.similarity.clustering import average_linkage, joins
+from behavesim.store.folder import RunFolder
+
+# Lines of the convergence curve on a terminal.
+HEIGHT = 8
+# Most lines of the best program that the first screen shows, and rows of its table of the best behaviours: with them,
+# results, code and commands have room on 45 lines of 80 columns.
+LONGEST, FIRST_ROWS, ACROSS = 12, 5, 80
+# Most ancestors that a genealogy shows, the nearest generations first.
+ANCESTORS = 150
+# Largest number of clusters into which the tree by behaviour is cut, and of pairs that disagree most.
+BRANCHES, PAIRS = 6, 8
+# Fraction of the distances that the plane of a map keeps, below which a reader is warned.
+LITTLE = 0.2
+# Names of the measures of source, for people.
+MEASURES = {"codebleu": "CodeBLEU", "ast": "syntax trees", "rouge": "ROUGE"}
+
+# The run's values of the metrics that a person asked for; None for one that is unknown.
+Chosen = Mapping[Metric, float | None]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report: tables, charts, and a text, which is a program or commands if `language` says so."""
+
+    name: str
+    title: str
+    note: str = ""
+    tables: tuple[Table, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    text: str = ""
+    language: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the section says nothing, so that views leave it out."""
+        return not (self.text or self.charts or any(table.rows for table in self.tables))
+
+    @property
+    def every_table(self) -> tuple[Table, ...]:
+        """The tables, then those of the charts' numbers: what files hold."""
+        return *self.tables, *(chart.table for chart in self.charts if chart.table is not None)
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """A run as its sections see it: its report, and the values of metrics that a person asked for."""
+
+    report: RunReport
+    metrics: Chosen = field(default_factory=lambda: MappingProxyType({}))
+    is_full: bool = True
+
+    @property
+    def run(self) -> Run:
+        """The run itself, which must be there."""
+        assert self.report.run is not None, "this section takes a run, and not only its report"
+        return self.report.run
+
+
+@dataclass(frozen=True)
+class SeveralRuns:
+    """A comparison as its sections see it."""
+
+    found: RunComparison
+    is_full: bool = True
+
+    @cached_property
+    def tasks(self) -> list[tuple[TaskComparison, str]]:
+        """Each task, with what follows a title to name it; "" if there is one."""
+        names = [f" on {name}" for name in family_names(self.found.tasks)]
+        return list(zip(self.found.tasks, names if len(names) > 1 else [""] * len(names), strict=True))
+
+    @cached_property
+    def maps(self) -> list[SharedMap]:
+        """The map of each task's groups; empty if behaviours cannot be compared."""
+        return [self._map(task)[0] for task in self.found.tasks]
+
+    def _map(self, task: TaskComparison) -> tuple[SharedMap, tuple[str, ...]]:
+        groups = [[run.run for run in group.runs if run.run is not None] for group in self.found.groups_of(task)]
+        nothing = SharedMap((), None, 0.0, ((),) * len(groups))
+        return try_or_note(lambda: map_groups(groups), nothing, UNMEASURED) if all(groups) else (nothing, ())
+
+
+def _of_table(name: str, table: Table, *shown: Chart, note: str = "") -> Section:
+    return Section(name, table.title, note, (table,), shown)
+
+
+def _summary(of: OneRun) -> Section:
+    return _of_table("summary", summary_table(of.report.summary, of.metrics))
+
+
+def _code(of: OneRun) -> Section:
+    if not of.report.top:
+        return Section("code", "")
+    best, folder = of.report.top[0], RunFolder(of.report.origin.folder)
+    where = f" ({folder.best})" if folder.best.exists() else ""
+    title = f"the best program: {program_name(best.candidate)}{where}"
+    if not of.report.summary.beats_template:  # then best.py holds the template
+        title = f"the best candidate: {program_name(best.candidate)}, which is no better than the template"
+    return Section("code", title, text=best.source.strip("\n"), language="python")
+
+
+def _convergence(of: OneRun) -> Section:
+    report, run = of.report, of.report.run
+    if not report.improvements or run is None:
+        return Section("convergence", "")
+    template = None if report.summary.template is None else report.summary.template.score
+    new = [(each.candidate, each.score) for each in report.improvements]
+    bests, asked = from_template(template, new, report.summary.gain), report.convergence[-1].asked
+    dots = [{"candidate": c.candidate, "score": c.score, "gap": run.gap(c.score)} for c in run.feasible]
+    chart = charts.convergence_chart(
+        *(report.improvements, report.convergence, run.state.objective, template, dots, moments(run)),
+        drawn=lambda across: convergence(bests, asked, across, HEIGHT),
+    )
+    columns = (Column("asked", COUNT, title="candidates"), Column("candidate", PROGRAM), *SCORE_AND_GAP)
+    rows = tuple((each.asked, *each.cells) for each in report.improvements)
+    note = "A dot is a feasible candidate; one beyond the axis stands on its edge."
+    table = Table("improvements", "each new best", columns, rows)
+    return Section("convergence", "the best score so far", note, (table,), (chart,))
+
+
+def _top(of: OneRun) -> Section:
+    clusters = [each.members for each in of.report.clusters]
+    return _of_table("top", top_table(of.report.top, clusters, f"{of.report.distinct.sentence}; {MEANINGS}"))
+
+
+def _metrics(of: OneRun) -> Section:
+    table, run = metrics_table(of.report.top), of.report.run
+    if run is None or not table.rows:
+        return _of_table("metrics", table)
+    names = metric_names(each.metrics for each in run.feasible)
+    points = [
+        {"candidate": c.candidate, "score": c.score, "CPU s": c.cpu_s, **{name: c.metrics.get(name) for name in names}}
+        for c in run.feasible
+    ]
+    return _of_table("metrics", table, charts.scatter_chart("metrics", points, ["score", *names, "CPU s"]))
+
+
+def _islands(of: OneRun) -> Section:
+    table, over_time = islands_table(of.report.islands, of.report.diversity), of.report.diversity_over_time
+    return _of_table(
+        "islands", table, *([charts.diversity_chart({of.report.summary.run: over_time})] if over_time else [])
+    )
+
+
+def _dendrogram(of: OneRun) -> Section:
+    title = "how the clusters join, and at which distance (average linkage)"
+    found, clusters = of.report.joins, list(enumerate(of.report.clusters, 1))
+    if not found:
+        return Section("dendrogram", title)
+    labels = [f"cluster {k}: {count_noun(c.size, 'program')}, best {SCORE.text(c.best.score)}" for k, c in clusters]
+    bests = [each.best.candidate for _, each in clusters]
+    chart = charts.tree_chart("dendrogram", title, labels, found, bests)
+    return Section("dendrogram", title, charts=(replace(chart, drawn=partial(dendrogram, labels, found)),))
+
+
+def _portfolio(of: OneRun) -> Section:
+    chosen = of.report.portfolio
+    has_curve = len(chosen.members) > 1 and len(chosen.members[0].scores) > 1
+    return _of_table("portfolio", chosen.table(), *([charts.portfolio_chart(chosen)] if has_curve else []))
+
+
+def _portfolio_scores(of: OneRun) -> Section:
+    tables = of.report.portfolio.tables()[1:]
+    return Section("portfolio_scores", tables[0].title if tables else "", tables=tables)
+
+
+def _unseen(name: str, found: HeldOut | None, of: OneRun) -> Section:
+    recommended = None if of.report.summary.recommended is None else of.report.summary.recommended.candidate
+    return Section(name, "") if found is None else _of_table(name, held_out_table(found, recommended))
+
+
+def _map(of: OneRun) -> Section:
+    found, recommended = behaviour_map(of.run), of.run.recommended
+    if len(found.places) < 3:
+        return Section("map", "")
+    chart = charts.map_chart(found, of.run.state.objective, None if recommended is None else recommended.candidate)
+    about = "The best programs, and others at even steps of their rank. Near points behave alike"
+    note = f"{about} (classical scaling of 1 − BehaveSim). {_share(found.kept)}"
+    return Section("map", "map of behaviours", note, charts=(chart,))
+
+
+def _share(kept: float | None) -> str:
+    if kept is None:
+        return "All of them behave the same."
+    care = ": near points need not behave alike" if kept < LITTLE else ""
+    return f"The plane keeps {100 * kept:.0f} % of their differences{care}."
+
+
+def _behaviour_vs_text(of: OneRun) -> Section:
+    if len(candidates_in_groups(of.run)) < 2:
+        return Section("behaviour_vs_text", "")
+    found = agreement(of.run)
+    labels, measure = list(map(str, found.candidates)), MEASURES[found.metric]
+    branches = average_linkage(1.0 - found.behaviour, BRANCHES)
+    shown = []
+    for name, said, similar in (
+        ("behaviour", "behaviour: BehaveSim", found.behaviour),
+        ("text", f"code: {measure}", found.source),
+    ):
+        merged = joins(1.0 - similar, list(range(len(labels))))
+        order, _ = charts.leaves_of(merged, len(labels))
+        shown.append(charts.tree_chart(f"tree_{name}", f"By {said}", labels, merged, found.candidates, branches))
+        shown.append(charts.heat_chart(f"heat_{name}", f"By {said}", labels, similar.tolist(), order))
+    columns = (
+        *(Column("a", PROGRAM), Column("b", PROGRAM)),
+        *(Column("behaviour", DISTANCE, title="BehaveSim"), Column("source", DISTANCE, title=measure)),
+    )
+    rows = tuple(cells_of(each, columns) for each in found.disagreements()[:PAIRS])
+    pairs = Table("pairs", "where they disagree most", columns, rows, keys=2)
+    note = (
+        f"{len(labels)} programs of the archive, by behaviour and by source. Colours are the branches of the tree by "
+        "behaviour: where they are scattered in the other, programs of similar behaviour have different source."
+    )
+    return Section("behaviour_vs_text", "behaviour versus text", note, (pairs,), tuple(shown))
+
+
+def _genealogy(of: OneRun) -> Section:
+    run, line = of.run, lineage(of.run, of.run.best)
+    named = Column("candidate", PROGRAM), *SCORE_AND_GAP, Column("operator"), Column("island")
+    rows: list[tuple[Cell, ...]] = []
+    for each, before in zip(line, [None, *(each.candidate for each in line)], strict=False):
+        others = " ".join(str(parent) for parent in dict.fromkeys(each.parents) if parent != before)
+        rows.append((*each.cells, each.operator, each.group, others or None))
+    columns = (*named, Column("others", PROGRAM, title="its other parents"))
+    table = Table("genealogy", "the line of the best, each from the better of its parents", columns, tuple(rows))
+    people = {} if run.best is None else _ancestors(run, run.best)
+    if len(people) < 2:
+        return Section("genealogy", "genealogy", tables=(table,))
+    family = tuple((*run.scored(each).cells, each.operator, each.group) for each in people.values())
+    ties = [(up, each.candidate) for each in people.values() for up in dict.fromkeys(each.parents) if up in people]
+    ancestors = count_noun(len(people) - 1, "ancestor")
+    note = f"The best and {ancestors}: the programs that prompts showed, and those behind them."
+    chart = charts.genealogy_chart(note, Table("ancestors", "", named, family), ties)
+    return Section("genealogy", "genealogy", note, (table,), (chart,))
+
+
+def _ancestors(run: Run, candidate: Candidate) -> dict[int, Candidate]:
+    """Return a candidate and its feasible ancestors by number, the nearest generations first."""
+    found, queue = {candidate.candidate: candidate}, [candidate]
+    for each in queue:  # which grows
+        for parent in map(run.candidate, each.parents):
+            if parent.candidate not in found and parent.score is not None and len(found) < ANCESTORS:
+                found[parent.candidate] = parent
+                queue.append(parent)
+    return found
+
+
+def _making(of: OneRun) -> Section:
+    made, why = try_or_note(lambda: provenance_of(of.run), None, "unknown")
+    if made is None:
+        return Section("making", "how it was made", text="\n".join(why))
+    objective, workers = of.run.state.objective, made.workers
+    best = "" if objective.best_known is None else f", best known {SCORE.text(objective.best_known)}"
+    score = f"score ({objective.unit})" if objective.unit else "score"
+    rate = None if workers is None or workers.per_minute is None else f"{workers.per_minute:.1f}"
+    facts = {
+        "task": f"{of.report.summary.task}: {objective.direction} the {score}{best}",
+        "begun": _moment(made.began_at),
+        "last event": _moment(made.last_at),
+        "versions": ", ".join(f"{name} {version}" for name, version in made.versions.items()),
+        "behaviour": made.behaviour or None,
+        "workers": None if workers is None else f"{workers.serving}, since {_moment(workers.since)}",
+        "candidates a minute": rate,
+    }
+    settings = tuple((each.name, each.value, each.default or None) for each in made.settings)
+    columns = Column("name", title="setting"), Column("value"), Column("default")
+    changes = () if workers is None else tuple((_moment(each.at), each.text) for each in workers.changes)
+    tables = (
+        facts_table("making", "", facts),
+        Table("settings", "settings that differ from their defaults", columns, settings),
+        Table("workers", "workers of the cluster", (Column("time"), Column("what", title="what happened")), changes),
+    )
+    return Section("making", "how it was made", "", tables, (), "\n".join(made.commands), "sh")
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _commands(steps: Mapping[str, str]) -> str:
+    column = max(map(len, steps), default=0)
+    said = [f"behavesim {each:<{column}}{f'  # {what}' if what else ''}".rstrip() for each, what in steps.items()]
+    return "\n".join(f"{'next:' if place == 0 else '     '} {line}" for place, line in enumerate(said))
+
+
+def _next(of: OneRun) -> Section:
+    steps = next_steps(of.report, RunFolder(of.report.origin.folder).argument, of.is_full)
+    return Section("next", "", text=_commands(steps), language="sh")
+
+
+# The sections of one run, in the order in which views show them.
+RUN: Mapping[str, Callable[[OneRun], Section]] = {
+    "summary": _summary,
+    "splits": lambda of: _of_table("splits", splits_table(of.report.splits)),
+    "code": _code,
+    "convergence": _convergence,
+    "top": _top,
+    "metrics": _metrics,
+    "operators": lambda of: _of_table("operators", operators_table(operators(of.report.run) if of.report.run else ())),
+    "islands": _islands,
+    "clusters": lambda of: _of_table("clusters", clusters_table(of.report.clusters)),
+    "dendrogram": _dendrogram,
+    "portfolio": _portfolio,
+    "portfolio_scores": _portfolio_scores,
+    "failures": lambda of: _of_table("failures", failures_table(of.report.failures)),
+    "held_out": lambda of: _unseen("held_out", of.report.held_out, of),
+    "shifted": lambda of: _unseen("shifted", of.report.shifted, of),
+    "map": _map,
+    "behaviour_vs_text": _behaviour_vs_text,
+    "genealogy": _genealogy,
+    "making": _making,
+    "next": _next,
+}
+# Sections of one run that are shown only on a page, or where somebody asks for them by name.
+ASKED_FOR = ("map", "behaviour_vs_text", "genealogy", "making")
+
+
+def _matrix(of: SeveralRuns) -> Section:
+    """A row for each task and a column for each group: the mean of the task's primary metric."""
+    labels = list(dict.fromkeys(group.label for task, _ in of.tasks for group in task.groups))
+    rows: list[tuple[Cell, ...]] = []
+    best: set[tuple[int, int]] = set()
+    for task, name in of.tasks:
+        metric = _metric(of.found, task)
+        known = {} if metric is None else {each.label: each.metrics.get(metric.name) for each in task.groups}
+        means = {label: sample.mean for label, sample in known.items() if sample is not None}
+        if metric is None or not means:
+            continue
+        leader = (max if metric.direction == "higher" else min)(means, key=lambda label: means[label])
+        worse = {label for t in task.tests if t.is_significant and leader in (t.a, t.b) for label in (t.a, t.b)} - {
+            leader
+        }
+        cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in worse)}" or None for label in labels)
+        best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
+        rows.append((name.removeprefix(" on "), metric.column.heading, *cells))
+    columns = (Column("task"), Column("by"), *(Column(label, WRITTEN) for label in labels))
+    caption = f"{BOLD}. † Significantly different from the best by the primary test, after Holm."
+    table = Table("matrix", "tasks and groups", columns, tuple(rows), caption, best=frozenset(best), keys=2)
+    return _of_table("matrix", table) if len(of.tasks) > 1 else Section("matrix", "")
+
+
+def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
+    """Return the metric by which a task's groups are shown: the first of PRIMARY that a run has a value of."""
+    runs = [run for group in found.groups_of(task) for run in group.runs]
+    known = {each.name: each for each in found.metrics if any(run.metrics[each.name] is not None for run in runs)}
+    return next((known[name] for name in PRIMARY if name in known), None)
+
+
+def _tables_named(name: str, of: SeveralRuns) -> Section:
+    tables = tuple(table for table in comparison_tables(of.found) if table.name == name)
+    shown = (charts.ranks_chart(of.found.ranks),) if name == "ranks" and of.found.ranks is not None else ()
+    return Section(name, tables[0].title if len(tables) == 1 else name.replace("_", " "), "", tables, shown)
+
+
+def _curves(of: SeveralRuns) -> Section:
+    shown = (curves_chart(of.found, task, f"curves_{place}") for place, (task, _) in enumerate(of.tasks))
+    note = (
+        "The mean over the seeds of a group, with the 95 % confidence interval of the mean as a band; "
+        f"a group with fewer than {FEWEST} seeds has none. A dotted line is the template."
+    )
+    return Section("curves", "the best so far", note, charts=tuple(chart for chart in shown if chart is not None))
+
+
+def curves_chart(found: RunComparison, task: TaskComparison, name: str = "convergence") -> Chart | None:
+    """Return the mean best of each group of a task over the candidates; None without any."""
+    groups = found.groups_of(task)
+    summaries = [run.summary for group in groups for run in group.runs]
+    template = next((each.template for each in summaries if each.template), None)
+    by_gap = all(group.has_gaps for group in groups)
+    worth = None if template is None else template.gap if by_gap else template.score
+    return charts.groups_chart(name, groups, worth, summaries[0].unit)
+
+
+def _dots(of: SeveralRuns) -> Section:
+    shown = []
+    for place, (task, name) in enumerate(of.tasks):
+        if (metric := _metric(of.found, task)) is None:
+            continue
+        runs = [(group.label, run) for group in of.found.groups_of(task) for run in group.runs]
+        values = [(label, run.summary.run, run.summary.seed, run.metrics[metric.name]) for label, run in runs]
+        known = [(label, run, seed, value) for label, run, seed, value in values if value is not None]
+        shown.append(charts.dots_chart(f"dots_{place}", f"{metric.column.heading}{name}", metric.unit, known))
+    return Section("dots", "every run", "A dot is a run, a bar the mean of its group.", charts=tuple(shown))
+
+
+def _shared_map(of: SeveralRuns) -> Section:
+    shown, shares, first = [], [], 0
+    for place, ((task, _), found) in enumerate(zip(of.tasks, of.maps, strict=True)):
+        if len(found.programs) > 2:
+            labels = [group.label for group in task.groups]
+            shown.append(charts.shared_map_chart(f"map_{place}", found, labels, first))
+            shares.append(_share(found.kept))
+        first += len(found.programs)
+    about = "The best behaviours of all groups, an equal share of each; near points behave alike."
+    note = f"{about} {' '.join(shares)} A ring is around the best of each group."
+    return Section("map", "behaviours", note, charts=tuple(shown))
+
+
+def _alone(of: SeveralRuns) -> Section:
+    far = Column("elsewhere", DISTANCE, title="distance to other groups")
+    columns = (Column("program", PROGRAM), *SCORE_AND_GAP, far)
+    tables = []
+    for (task, name), found in zip(of.tasks, of.maps, strict=True):
+        for group, places in zip(task.groups, found.alone, strict=True):
+            own = [found.programs[place] for place in places]
+            rows = tuple((f"{each.run} {each.candidate}", each.score, each.gap, each.elsewhere) for each in own)
+            caption = f"no program of another group is nearer than {found.far:.3f}"
+            tables.append(Table("alone", f"by {group.label}{name}", columns, rows, caption))
+    return Section("alone", "found by one group alone", tables=tuple(each for each in tables if each.rows))
+
+
+def _making_of_all(of: SeveralRuns) -> Section:
+    lines = []
+    for each in of.found.runs:
+        if each.run is not None:
+            made, why = try_or_note(partial(provenance_of, each.run), None, "unknown")
+            lines += [f"# {each.summary.run}", *(why if made is None else made.commands)]
+    return Section("making", "how the runs were made", text="\n".join(lines), language="sh")
+
+
+def _next_of_several(of: SeveralRuns) -> Section:
+    names = [RunFolder(run.origin.folder).argument for run in of.found.runs]
+    return Section("next", "", text=_commands(next_steps_of_several(names, of.is_full)), language="sh")
+
+
+# The sections of a comparison, in the order in which views show them.
+COMPARISON: Mapping[str, Callable[[SeveralRuns], Section]] = {
+    "matrix": _matrix,
+    "verdicts": lambda of: Section("verdicts", "what the tests say", text="\n".join(verdict_lines(of.found))),
+    "curves": _curves,
+    "dots": _dots,
+    "map": _shared_map,
+    "alone": _alone,
+    **{name: partial(_tables_named, name) for name in ("groups_search", "groups_held-out", "groups_behaviour")},
+    **{name: partial(_tables_named, name) for name in ("tests", "over_time", "recommended_vs_best", "ranks")},
+    "runs": lambda of: Section("runs", "", tables=(runs_table([run.summary for run in of.found.runs]),)),
+    "making": _making_of_all,
+    "next": _next_of_several,
+}
+# Sections of a comparison on its first screen, and those that only a page shows.
+FIRST_SECTIONS = ("matrix", "groups_search", "groups_held-out", "verdicts", "tests", "ranks", "runs", "next")
+ON_PAGES = ("curves", "dots", "map", "alone", "making")
+
+
+def run_sections(report: RunReport, metrics: Chosen, names: Iterable[str] = ()) -> Iterator[Section]:
+    """Yield the sections of a run that say something: those named, or all that need not be asked for."""
+    chosen = set(names) or RUN.keys() - set(ASKED_FOR)
+    return _known(find(OneRun(report, metrics)) for name, find in RUN.items() if name in chosen)
+
+
+def comparison_sections(found: RunComparison, names: Iterable[str] = (), is_full: bool = True) -> Iterator[Section]:
+    """Yield the sections of a comparison that say something: those named, or all that terminals and papers show."""
+    shown, chosen = SeveralRuns(found, is_full), set(names) or COMPARISON.keys() - set(ON_PAGES)
+    return _known(find(shown) for name, find in COMPARISON.items() if name in chosen)
+
+
+def _known(sections: Iterable[Section]) -> Iterator[Section]:
+    return (each for each in sections if not each.is_empty)
+
+
+def first_screen(report: RunReport, metrics: Chosen) -> Iterator[Section]:
+    """Yield what a report says first; without a feasible program, why candidates fail."""
+    shown = OneRun(report, metrics, is_full=False)
+    clusters = [each.members for each in report.clusters]
+    sizes = ", ".join(str(len(members)) for members in clusters)
+    caption = f"clusters: {len(clusters)} groups that behave alike, of {sizes} programs" if len(clusters) > 1 else ""
+    top = replace(top_table(report.top[:FIRST_ROWS], clusters, caption), title="the best behaviours")
+    return _known(
+        [
+            _of_table("summary", headline_table(report.summary, report.distinct, metrics)),
+            *([] if report.top else [RUN["failures"](shown)]),  # what else could be said of such a run
+            _shortened(_code(shown), report),
+            RUN["splits"](shown),
+            _of_table("top", top.without("programs", "island", "operator", "model", "parents")),
+            _next(shown),
+        ]
+    )
+
+
+def _shortened(code: Section, report: RunReport) -> Section:
+    """Return the section of the best program cut after LONGEST lines, unless that saves only one."""
+    lines = code.text.splitlines()
+    ends = list(accumulate(max(1, math.ceil(len(line) / ACROSS)) for line in lines))  # as a terminal wraps them
+    if not ends or ends[-1] <= LONGEST + 1:
+        return code
+    count = bisect_right(ends, LONGEST)
+    show = f"behavesim show {RunFolder(report.origin.folder).argument} {report.top[0].candidate}"
+    more = f"… {count_noun(len(lines) - count, 'more line')}: {show}"
+    return replace(code, text="\n".join(lines[:count]), note=more)
