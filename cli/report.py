@@ -173,9 +173,9 @@ def _write(
         from behavesim.reports.page.html import write_comparison, write_page
 
         if len(loaded) > 1:
-            write_comparison(compared, loaded, html)
+            write_comparison(compared, html)
         else:
-            write_page(loaded[0], compared.runs[0], html)
+            write_page(compared.runs[0], html)
         tell(f"wrote {html.resolve()}")
     if figures is not None:
         drawn = write_charts(paper_charts(compared, loaded), figures)

@@ -168,7 +168,7 @@ def demo(
     (report,) = asyncio.run(reports_of([run], tell, ()))
     show_sections(first_screen(report, {}))
     page = folder.path / "page.html"
-    write_page(run, report, page)
+    write_page(report, page)
     say(f"      behavesim show {folder.argument} template best    what the model changed")
     others = ", ".join(other for other in known if other != name)
     say(f"      behavesim demo NAME    another recorded search: {others}")

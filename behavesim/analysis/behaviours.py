@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate, metric_column, metric_names
 from behavesim.analysis.run import Run
-from behavesim.analysis.table import COUNT, DISTANCE, ERROR, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
+from behavesim.analysis.table import (
+    COUNT,
+    DISTANCE,
+    ERROR,
+    PROGRAM,
+    PROGRAMS,
+    SCORE,
+    SCORE_AND_GAP,
+    TOP,
+    Column,
+    Scored,
+    Table,
+)
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
 from behavesim.state.race import is_mean, told_apart
@@ -117,10 +129,10 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
     """Return a row per program, with the number, from 1, of its cluster in `clusters`."""
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
-        *(Column("rank", COUNT), Column("candidate", COUNT), *SCORE_AND_GAP),
+        *(Column("rank", COUNT), Column("candidate", PROGRAM), *SCORE_AND_GAP),
         *(Column("standard_error", ERROR, title="±"), Column("instances", COUNT, title="(n)")),
         *(Column("cluster", COUNT), Column("programs", COUNT), Column("lines", COUNT)),
-        *(Column(name) for name in ("island", "operator", "model", "parents")),
+        *(Column("island"), Column("operator"), Column("model"), Column("parents", PROGRAMS)),
     )
     rows = []
     for each in programs:
@@ -136,7 +148,7 @@ def metrics_table(programs: Sequence[TopProgram]) -> Table:
     """Return a row per program and a column per metric; no rows if no program has metrics."""
     names = metric_names(each.metrics for each in programs)
     shown = (Column(metric_column(name), SCORE, title=name) for name in names)
-    columns = (Column("rank", COUNT), Column("candidate", COUNT), *shown)
+    columns = (Column("rank", COUNT), Column("candidate", PROGRAM), *shown)
     rows = tuple((each.rank, each.candidate, *(each.metrics.get(name) for name in names)) for each in programs)
     return Table("metrics", "metrics of the ten best behaviours", columns, rows if names else (), keys=2)
 
@@ -205,9 +217,9 @@ def clusters_table(found: tuple[Cluster, ...]) -> Table:
     columns = (
         Column("cluster", COUNT),
         Column("programs", COUNT),
-        Column("best", COUNT),
+        Column("best", PROGRAM),
         *SCORE_AND_GAP,
-        Column("medoid", COUNT),
+        Column("medoid", PROGRAM),
         Column("cohesion", DISTANCE),
     )
     rows = ((number, each.size, *each.best.cells, each.medoid, each.cohesion) for number, each in enumerate(found, 1))

@@ -8,7 +8,18 @@ from typing import Any
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, SCORE_AND_GAP, Column, Scored, Table, cells_of
+from behavesim.analysis.table import (
+    COUNT,
+    DISTANCE,
+    FRACTION,
+    PROGRAM,
+    SCORE,
+    SCORE_AND_GAP,
+    Column,
+    Scored,
+    Table,
+    cells_of,
+)
 from behavesim.base.text import ScoreSource
 from behavesim.engine.tuning import best_trial, numbers_of
 from behavesim.state.events import Tuning
@@ -199,6 +210,7 @@ def failures_table(reasons: tuple[RejectionReason, ...]) -> Table:
         Column("reason"),
         Column("count", COUNT, title="candidates"),
         Column("share", FRACTION),
+        Column("candidate", PROGRAM, title="such as"),
         Column("example", title="most often"),
     )
     return Table("failures", "why candidates fail", columns, tuple(cells_of(each, columns) for each in reasons))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Sample, mean_of_all, mean_of_known, sample
-from behavesim.analysis.table import COUNT, DISTANCE, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
+from behavesim.analysis.table import COUNT, DISTANCE, PROGRAM, SCORE, SCORE_AND_GAP, TOP, Column, Scored, Table
 from behavesim.state.state import RunState
 
 # Largest number of points of a convergence curve: enough for a smooth curve, and it bounds the size of a report.
@@ -231,7 +231,7 @@ def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Tab
     """Return a row per island; `diversity` must be that of the same islands."""
     columns = (
         *(Column("island"), Column("size", COUNT), Column("score_levels", COUNT, title="distinct scores")),
-        *(Column("best", COUNT), *SCORE_AND_GAP, Column("mean", SCORE), Column("intra", DISTANCE, title="inside")),
+        *(Column("best", PROGRAM), *SCORE_AND_GAP, Column("mean", SCORE), Column("intra", DISTANCE, title="inside")),
     )
     rows = (
         (each.name, each.size, each.score_levels, *(each.best.cells if each.best else (None,) * 3), each.mean, distance)

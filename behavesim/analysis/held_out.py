@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import mean_of_all
-from behavesim.analysis.table import COUNT, FRACTION, SCORE, TOP, Column, Table, cells_of
+from behavesim.analysis.table import FRACTION, PROGRAM, PROGRAMS, SCORE, TOP, Column, Table, cells_of
 from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge
@@ -241,7 +241,7 @@ async def scores_of(
 def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     """Return a row for the template, then one per program; the `recommended` one, -1 for the template, is marked."""
     columns = (
-        Column("program"),
+        Column("program", PROGRAMS),
         Column("search_score", SCORE, title="search score"),
         Column("score", SCORE, title=f"{found.split} score"),
         Column("gap", FRACTION),
@@ -357,7 +357,7 @@ def _split_scores(found: HeldOut | None, number: int) -> HeldOutTemplate | HeldO
 def splits_table(found: tuple[SplitScores, ...]) -> Table:
     """Return a row per program and a column per split."""
     columns = (
-        *(Column("program"), Column("candidate", COUNT)),
+        *(Column("program"), Column("candidate", PROGRAM)),
         *(Column("search", SCORE), Column("search_gap", FRACTION, title="gap")),
         *(Column("validation", SCORE), Column("gain", FRACTION, title="gain, by which one is recommended")),
         *(Column("held_out", SCORE, title="held-out"), Column("held_out_gap", FRACTION, title="gap")),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Cell, Column, Table, cells_of
+from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, PROGRAMS, SCORE, Cell, Column, Table, cells_of
 from behavesim.base.errors import UsageError
 from behavesim.similarity.clustering import BASE, DiverseBest, Preference
 from behavesim.similarity.measure import BehaveSim
@@ -141,7 +141,7 @@ class Portfolio:
         """Return a row per program, with the score of the portfolio up to that program."""
         columns = (
             Column("programs", COUNT, title="first"),
-            Column("program"),
+            Column("program", PROGRAMS),
             Column("score", SCORE),
             Column("gap", FRACTION),
             Column("together", SCORE, title="best so far"),
@@ -161,7 +161,7 @@ class Portfolio:
         """Return a row per program: its score on each instance, and where it is the best."""
         instances = range(1, len(self.members[0].scores) + 1)
         scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in instances)
-        columns = (Column("program"), Column("wins", title="best on"), *scores)
+        columns = (Column("program", PROGRAMS), Column("wins", title="best on"), *scores)
         rows: list[tuple[Cell, ...]] = [
             (self._name(each), ", ".join(map(str, each.wins)), *each.scores) for each in self.members
         ]

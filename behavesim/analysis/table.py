@@ -35,6 +35,8 @@ class Unit:
 WORDS = Unit()
 # The unit of a column of preformatted numbers, right-aligned. It equals WORDS, so alignment compares identities.
 WRITTEN = Unit()
+# The unit of a column of text that names candidates by their numbers, which a page opens; -1 is the template.
+PROGRAMS = Unit()
 # The units of all tables: two decimals where a difference of less means nothing, four for p-values.
 COUNT = Unit("d")
 # The unit of a column of candidates' numbers, -1 for the template: a page opens them. It equals COUNT, as WRITTEN does.
@@ -68,7 +70,12 @@ class Column:
     @property
     def is_left_aligned(self) -> bool:
         """Whether the column holds text; numbers are right-aligned."""
-        return self.unit is WORDS
+        return self.unit is WORDS or self.unit is PROGRAMS
+
+    @property
+    def names_programs(self) -> bool:
+        """Whether the column names candidates, which a page opens."""
+        return self.unit is PROGRAM or self.unit is PROGRAMS
 
     def text(self, cell: Cell) -> str:
         """Return a cell as text for people; an estimate with a standard deviation has its interval on a second line."""

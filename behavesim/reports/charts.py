@@ -18,6 +18,7 @@ from behavesim.analysis.table import (
     DISTANCE,
     FRACTION,
     PROGRAM,
+    PROGRAMS,
     RATIO,
     SCORE,
     SCORE_AND_GAP,
@@ -280,29 +281,24 @@ def convergence_chart(
     if len(known) > 1:
         across["bind"] = {"input": "select", "options": list(known.values()), "labels": list(known), "name": "across "}
     said = _said(candidate="", **{field: ".5~g"})
-    layers = [_programs(points, 0.65, {"size": 18, "color": FAINT}, tooltip=said)]
+    title = "gap to the best known, %" if by_gap else _score_title(objective.unit)
+    x = _number("x", "candidates" if len(known) == 1 else None, scale={"nice": False}, axis={"grid": False})
+    at = {"x": x, "y": _number(field, title, **up)}
+    colour = {"type": "nominal", "title": None, "scale": scale}
+    layers = [_programs(points, 0.65, {"size": 18, "color": FAINT}, **at, tooltip=said)]
     for name, dash in (("template", [3, 3]), ("best known", [8, 3])):
         if rules[name] is not None:
-            rule = {**WHOLE_WIDTH, "y": {"datum": rules[name]}, "color": {"datum": name}}
+            rule = {**WHOLE_WIDTH, "y": {"datum": rules[name]}, "color": {"datum": name, **colour}}
             layers.append(_layer("rule", [{}], {"strokeDash": dash, "clip": True}, **rule))
     for name, dash in (("mean of the ten best", [5, 3]), ("best so far", [1, 0])):
         look = {"interpolate": "step-after", "strokeWidth": 2.25, "strokeDash": dash, "clip": True}
-        layers += [_layer("line", lines[name], look, color={"datum": name})] if lines[name] else []
+        series = {**at, "color": {"datum": name, **colour}}
+        layers += [_layer("line", lines[name], look, **series)] if lines[name] else []
     look = {"filled": True, "size": 45, "opacity": 1, "cursor": "pointer"}
-    layers.append(_layer("point", steps, look, color={"datum": "best so far"}, tooltip=said))
+    layers.append(_layer("point", steps, look, **at, color={"datum": "best so far", **colour}, tooltip=said))
     for layer in layers:
         layer["transform"] = [{"calculate": "datum[across]", "as": "x"}]
-    title = "gap to the best known, %" if by_gap else _score_title(objective.unit)
-    x = _number("x", "candidates" if len(known) == 1 else None, scale={"nice": False}, axis={"grid": False})
-    spec = {
-        "params": [across, CHOSEN],
-        "encoding": {
-            "x": x,
-            "y": _number(field, title, **up),
-            "color": {"type": "nominal", "title": None, "scale": scale},
-        },
-        "layer": layers,
-    }
+    spec = {"params": [across, CHOSEN], "layer": layers}
     last = checkpoints[-1] if checkpoints else None
     words = f"gap {_percent(improvements[-1].gap)}" if by_gap else f"best score {SCORE.text(improvements[-1].score)}"
     ten_best = f", ten best {_percent(last.top10_gap)}" if ten and last else ""
@@ -352,10 +348,11 @@ def groups_chart(name: str, groups: Sequence[RunGroup], template: float | None =
     domain = [min(*ends, reach), max(*ends, reach)] if is_near and reach is not None else ends
     title = "mean gap of the best so far, %" if by_gap else f"mean {_score_title(unit)} of the best so far"
     up = {"scale": {"domain": domain, "nice": False}, "axis": {"grid": True}, "title": title}
-    band = {"y": _number("low") | up, "y2": {"field": "high"}, "color": _of_groups(labels)}
+    x = _number("asked", "candidates", scale={"nice": False, "domainMin": 0}, axis={"grid": False, "tickMinStep": 1})
+    band = {"x": x, "y": _number("low") | up, "y2": {"field": "high"}, "color": _of_groups(labels)}
     said = _said(group="", runs="", asked=",", mean=".5~g", low=".5~g", high=".5~g")
     dashes = _of_groups(labels, DASHES, len(GROUPS))
-    line = {"y": _number("mean") | up, "color": _of_groups(labels), "strokeDash": dashes, "tooltip": said}
+    line = {"x": x, "y": _number("mean") | up, "color": _of_groups(labels), "strokeDash": dashes, "tooltip": said}
     known = [{"filter": "isValid(datum.low)"}]
     layers = [
         _layer("area", None, {"opacity": 0.18, "clip": True}, transform=known, **band),
@@ -368,8 +365,7 @@ def groups_chart(name: str, groups: Sequence[RunGroup], template: float | None =
     ended = ", ".join(
         f"{label} {shown.style and format(last[label], '.2f' if by_gap else '.6g')}{sign}" for label in last
     )
-    x = _number("asked", "candidates", scale={"nice": False, "domainMin": 0}, axis={"grid": False, "tickMinStep": 1})
-    spec = {"data": {"values": values}, "encoding": {"x": x}, "layer": layers}
+    spec = {"data": {"values": values}, "layer": layers}
     return Chart(name, f"Mean best so far over {end} candidates, in the end {ended}", spec, table, 340)
 
 
@@ -537,7 +533,7 @@ def map_chart(found: BehaviourMap, objective: Objective, recommended: int | None
     ranking = sorted(found.places, key=lambda place: (-objective.utility(place.score), place.candidate))
     columns = (
         *(Column("rank", COUNT), Column("candidate", PROGRAM), *SCORE_AND_GAP, Column("x", DISTANCE)),
-        *(Column("y", DISTANCE), Column("nearest", PROGRAM, title="nearest in behaviour")),
+        *(Column("y", DISTANCE), Column("nearest", PROGRAMS, title="nearest in behaviour")),
     )
     near = [" ".join(str(other.candidate) for other in place.nearest) for place in ranking]
     rows = tuple(
@@ -555,15 +551,14 @@ def map_chart(found: BehaviourMap, objective: Objective, recommended: int | None
     colour = _number("rank", "rank: yellow is the best", scale=scale, legend={"tickCount": 5, "format": "d"})
     look = {"size": 85, "stroke": INK, "strokeOpacity": 0.5, "strokeWidth": 0.75}
     said = _said(candidate="", rank="", score=".6~g", gap=".2f")
-    text = {"dy": -18, "fontSize": 13, "fontWeight": 600, "opacity": 1}
-    halo = {"color": PAPER, "stroke": PAPER, "strokeWidth": 4}
+    text = {"dy": -18, "fontSize": 13, "fontWeight": 600, "opacity": 1, "color": INK}
     spec = {
         "params": [CHOSEN],
         "encoding": _square([(place.x, place.y) for place in found.places]),
         "layer": [
             _programs(_rows(table)[::-1], 1.0, look, color=colour, tooltip=said),  # the best is drawn on top
             _layer("point", marks, {"size": 320, "color": INK, "strokeWidth": 1.75, "opacity": 1}),
-            *(_layer("text", marks, text | paint, text={"field": "name"}) for paint in (halo, {"color": INK})),
+            _layer("text", marks, text, text={"field": "name"}),
         ],
     }
     return Chart("map", f"Map of {len(rows)} programs by behaviour", spec, table, 560)
@@ -572,7 +567,7 @@ def map_chart(found: BehaviourMap, objective: Objective, recommended: int | None
 def shared_map_chart(name: str, found: SharedMap, labels: Sequence[str], first: int = 0) -> Chart:
     """The programs of groups on one map; `first` is the number of the first of them on its page."""
     columns = (
-        *(Column("program", PROGRAM), Column("group"), *SCORE_AND_GAP),
+        *(Column("program", PROGRAMS), Column("group"), *SCORE_AND_GAP),
         *(
             Column("elsewhere", DISTANCE, title="distance to other groups"),
             Column("x", DISTANCE),
@@ -643,23 +638,25 @@ def ranks_chart(found: Ranks) -> Chart:
     return Chart("ranks", f"Mean ranks: {said}", spec, None, 40 + 26 * len(values))
 
 
-def scatter_chart(name: str, points: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Chart:
-    """Two metrics of programs against each other, as a reader chooses; points have `candidate` and the metrics."""
-    second = next((each for each in metrics if each != "score"), metrics[0])
-    choices = [
-        {"name": at, "value": start, "bind": {"input": "select", "options": list(metrics), "name": f"{words} "}}
-        for at, start, words in (("up", "score", "up"), ("along", second, "across"))
-    ]
+def scatter_chart(name: str, candidates: Sequence[int], metrics: Mapping[str, Sequence[Any]]) -> Chart:
+    """Two metrics of programs against each other, as a reader chooses; each metric has a value for each candidate."""
+    # an evaluator chooses the names, which must not become a part of an expression
+    fields = [f"metric{place}" for place in range(len(metrics))]
+    rows = [dict(zip(fields, row, strict=True)) for row in zip(*metrics.values(), strict=True)]
+    points = [{"candidate": candidate, **row} for candidate, row in zip(candidates, rows, strict=True)]
+    choice = {"input": "select", "options": fields, "labels": list(metrics)}
+    up: Spec = {"name": "up", "value": fields[0], "bind": {**choice, "name": "up "}}
+    along: Spec = {"name": "along", "value": fields[1], "bind": {**choice, "name": "across "}}
     axis: Spec = {"scale": {"zero": False}, "axis": {"grid": True}}
-    chosen = [{"calculate": f"datum[{at}]", "as": to} for at, to in (("along", "x"), ("up", "y"))]
-    said = _said(candidate="", **dict.fromkeys(metrics[:6], ".5~g"))
-    look = {"size": 30, "color": BEST}
-    spec = {
-        "params": [*choices, CHOSEN],
-        "transform": [*chosen, {"filter": "isNumber(datum.x) && isNumber(datum.y)"}],
-        "encoding": {"x": _number("x", **axis), "y": _number("y", **axis)},
-        "layer": [_programs(_thinned(points, DOTS), 0.6, look, tooltip=said)],
-    }
+    at = {"x": _number("x", **axis), "y": _number("y", **axis)}
+    layer = _programs(_thinned(points, DOTS), 0.6, {"size": 30, "color": BEST}, **at)
+    layer["encoding"]["tooltip"] = _said(candidate="", x=".5~g", y=".5~g")
+    layer["transform"] = [
+        {"calculate": "datum[along]", "as": "x"},
+        {"calculate": "datum[up]", "as": "y"},
+        {"filter": "isNumber(datum.x) && isNumber(datum.y)"},
+    ]
+    spec = {"params": [up, along, CHOSEN], "layer": [layer]}
     return Chart(name, f"Metrics of {len(points)} programs", spec, None, 360)
 
 

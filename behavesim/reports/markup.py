@@ -54,13 +54,17 @@ def html_tables(tables: Sequence[Table]) -> str:
     return "\n".join(map(html_table, tables))
 
 
-def html_table(table: Table, first: Sequence[str] = ()) -> str:
+def html_table(table: Table, first: Sequence[str] = (), opened: Callable[[str], str] | None = None) -> str:
     """Return a table as HTML, its title above and its caption below; all text is escaped.
 
-    `first`, if not empty, replaces the cells of the first column by HTML such as links, which is not escaped.
+    `first`, if not empty, replaces the cells of the first column by HTML such as links, which is not escaped. `opened`
+    returns the HTML of a text, escaped already, that names programs.
     """
     table = table.known
     heads, *rows = _cells(table, in_html, "<b>{}</b>".format)
+    if opened is not None:
+        named = [column.names_programs for column in table.columns]
+        rows = [[opened(cell) if is_named else cell for cell, is_named in zip(row, named, strict=True)] for row in rows]
     rows = [[cell, *row[1:]] for cell, row in zip(first, rows, strict=True)] if first else rows
     kinds = ["" if column.is_left_aligned else ' class="number"' for column in table.columns]
     title = f"<caption>{in_html(table.title)}</caption>" if table.title else ""

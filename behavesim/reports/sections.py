@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import accumulate
 from types import MappingProxyType
+from typing import Any
 
 from behavesim.analysis.behaviours import (
     MEANINGS,
@@ -32,7 +33,7 @@ from behavesim.analysis.difference import agreement, candidates_in_groups
 from behavesim.analysis.held_out import HeldOut, held_out_table, splits_table
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.operators import moments, operators, operators_table
-from behavesim.analysis.provenance import provenance_of
+from behavesim.analysis.provenance import provenance_of, without_folders
 from behavesim.analysis.report import UNMEASURED, RunReport, try_or_note
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import FEWEST
@@ -40,6 +41,7 @@ from behavesim.analysis.table import (
     COUNT,
     DISTANCE,
     PROGRAM,
+    PROGRAMS,
     SCORE,
     SCORE_AND_GAP,
     WRITTEN,
@@ -49,7 +51,7 @@ from behavesim.analysis.table import (
     cells_of,
     facts_table,
 )
-from behavesim.base.text import count_noun
+from behavesim.base.text import count_noun, short_name
 from behavesim.reports import charts
 from behavesim.reports.characters import convergence, dendrogram, from_template
 from behavesim.reports.charts import Chart
@@ -187,12 +189,12 @@ def _metrics(of: OneRun) -> Section:
     table, run = metrics_table(of.report.top), of.report.run
     if run is None or not table.rows:
         return _of_table("metrics", table)
-    names = metric_names(each.metrics for each in run.feasible)
-    points = [
-        {"candidate": c.candidate, "score": c.score, "CPU s": c.cpu_s, **{name: c.metrics.get(name) for name in names}}
-        for c in run.feasible
-    ]
-    return _of_table("metrics", table, charts.scatter_chart("metrics", points, ["score", *names, "CPU s"]))
+    found = run.feasible
+    metrics: dict[str, list[Any]] = {"score": [each.score for each in found]}
+    for name in metric_names(each.metrics for each in found):
+        metrics[name] = [each.metrics.get(name) for each in found]
+    metrics["CPU time (s)"] = [each.cpu_s for each in found]
+    return _of_table("metrics", table, charts.scatter_chart("metrics", [each.candidate for each in found], metrics))
 
 
 def _islands(of: OneRun) -> Section:
@@ -281,7 +283,7 @@ def _genealogy(of: OneRun) -> Section:
     for each, before in zip(line, [None, *(each.candidate for each in line)], strict=False):
         others = " ".join(str(parent) for parent in dict.fromkeys(each.parents) if parent != before)
         rows.append((*each.cells, each.operator, each.group, others or None))
-    columns = (*named, Column("others", PROGRAM, title="its other parents"))
+    columns = (*named, Column("others", PROGRAMS, title="its other parents"))
     table = Table("genealogy", "the line of the best, each from the better of its parents", columns, tuple(rows))
     people = {} if run.best is None else _ancestors(run, run.best)
     if len(people) < 2:
@@ -314,7 +316,7 @@ def _making(of: OneRun) -> Section:
     score = f"score ({objective.unit})" if objective.unit else "score"
     rate = None if workers is None or workers.per_minute is None else f"{workers.per_minute:.1f}"
     facts = {
-        "task": f"{of.report.summary.task}: {objective.direction} the {score}{best}",
+        "task": f"{without_folders(short_name(of.report.summary.task))}: {objective.direction} the {score}{best}",
         "begun": _moment(made.began_at),
         "last event": _moment(made.last_at),
         "versions": ", ".join(f"{name} {version}" for name, version in made.versions.items()),
@@ -458,7 +460,7 @@ def _shared_map(of: SeveralRuns) -> Section:
 
 def _alone(of: SeveralRuns) -> Section:
     far = Column("elsewhere", DISTANCE, title="distance to other groups")
-    columns = (Column("program", PROGRAM), *SCORE_AND_GAP, far)
+    columns = (Column("program", PROGRAMS), *SCORE_AND_GAP, far)
     tables = []
     for (task, name), found in zip(of.tasks, of.maps, strict=True):
         for group, places in zip(task.groups, found.alone, strict=True):

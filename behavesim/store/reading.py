@@ -114,6 +114,25 @@ def event_of(path: Path, row: Sequence[Any]) -> Event:
         raise unreadable(path, seq, error) from error
 
 
+_TEXTS = """
+SELECT candidate, seq, events.type, payload, data FROM json_each(?) AS wanted CROSS JOIN events
+ON candidate = wanted.value WHERE events.type IN ('Asked', 'Responded') ORDER BY seq
+"""
+
+
+def read_texts(path: Path, candidates: Sequence[CandidateId]) -> dict[CandidateId, tuple[str, str]]:
+    """Return the last prompt and the last reply of each of these candidates; "" for one that there is not."""
+    found: dict[CandidateId, tuple[str, str]] = {}
+    with open_database(path) as connection:
+        for candidate, *row in connection.execute(_TEXTS, (json.dumps(candidates),)):
+            event, (prompt, reply) = event_of(path, row), found.get(candidate, ("", ""))
+            if isinstance(event, Asked):
+                found[candidate] = event.prompt.text, reply
+            elif isinstance(event, Responded):
+                found[candidate] = prompt, event.reply.text
+    return found
+
+
 _BEHAVIOURS = """
 SELECT candidate, data FROM json_each(?) AS wanted CROSS JOIN events ON candidate = wanted.value
 WHERE events.type = 'Evaluated'

@@ -58,7 +58,7 @@ def test_a_run_is_drawn_from_its_first_program_to_its_end() -> None:
     chart = convergence_chart([Improvement(0, 5.0, 0.5, asked=1), Improvement(3, 2.0, 0.2, asked=4)], ONE, OBJECTIVE)
     assert values(chart, "line", "asked", "gap", place=1) == [(1, 50), (4, 20), (4, 20)]
     assert values(chart, "line", "asked", "gap") == [(1, 50), (2, 40), (4, 30)]
-    assert chart.spec["encoding"]["y"]["title"] == "gap to the best known, %"
+    assert layer(chart, "line")["encoding"]["y"]["title"] == "gap to the best known, %"
     assert chart.title == "Convergence over 4 candidates, in the end gap 20.00 %, ten best 30.00 %"
     assert chart.table is not None and [row[0] for row in chart.table.rows] == [1, 2, 4]
 
@@ -66,7 +66,7 @@ def test_a_run_is_drawn_from_its_first_program_to_its_end() -> None:
 def test_scores_are_drawn_where_no_best_is_known() -> None:
     unknown = Objective("minimise", best_known=None)
     chart = convergence_chart([Improvement(0, 5.0, None, asked=1)], [Checkpoint(3, 5.0, None, None)], unknown)
-    assert chart.spec["encoding"]["y"]["title"] == "score"
+    assert layer(chart, "line")["encoding"]["y"]["title"] == "score"
     assert values(chart, "line", "asked", "score") == [(1, 5.0), (3, 5.0)]
 
 

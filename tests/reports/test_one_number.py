@@ -19,7 +19,7 @@ from behavesim.analysis.table import Table
 from behavesim.application.console import moment_of
 from behavesim.reports import sections
 from behavesim.reports.files import json_document
-from behavesim.reports.page.document import document
+from behavesim.reports.page.html import Page, run_page
 from behavesim.reports.tables import runs_table
 from behavesim.state.race import describe
 from tests.reports.drawing import seen_sections
@@ -36,7 +36,7 @@ class Views:
     full: str
     live: str
     json: Any
-    page: Any
+    page: Page
 
     def table(self, name: str) -> Table:
         """A table of the full report."""
@@ -58,16 +58,22 @@ def views(made: Path) -> Views:
     first, full = sections.first_screen(found, {}), sections.run_sections(found, {})
     (in_json,) = json_document(comparison([found], metrics=METRICS))["runs"]
     live = shown(moment_of(run), 120, 60)
-    return Views(run, found, seen_sections(first), seen_sections(full, 100, ""), live, in_json, document(run, found))
+    return Views(run, found, seen_sections(first), seen_sections(full, 100, ""), live, in_json, run_page(found))
 
 
 def test_candidates_are_counted_alike(views: Views) -> None:
     summary = views.report.summary
     asked, rejected = len(views.run.candidates), sum(each.status == "rejected" for each in views.run.candidates)
-    assert views.json["asked"] == views.page.summary.asked == summary.asked == asked
-    assert views.json["feasible"] == views.page.distinct.feasible == len(views.run.feasible) == asked - rejected
-    assert sum(views.json["rejected"].values()) == sum(each.count for each in views.page.failures) == rejected
+    assert views.json["asked"] == len(views.page.data["candidates"]["candidate"]) == summary.asked == asked
+    assert (
+        views.json["feasible"]
+        == views.page.data["candidates"]["status"].count("feasible")
+        == len(views.run.feasible)
+        == asked - rejected
+    )
+    assert sum(views.json["rejected"].values()) == sum(views.column("failures", "count")) == rejected
     said = f"{asked} asked, {asked - rejected} feasible, {rejected} rejected"
+    assert said in views.page.sections["summary"][1]
     assert said in views.first and said in views.full
     assert row(views.live, "feasible") == f"{asked - rejected} of {asked}"
     assert runs_table([summary]).rows[0][5] == asked
@@ -75,21 +81,20 @@ def test_candidates_are_counted_alike(views: Views) -> None:
 
 def test_programs_and_behaviours_are_counted_alike(views: Views) -> None:
     distinct = views.json["distinct"]
-    assert views.page.distinct == views.report.distinct
     assert distinct["programs"] == len(views.run.ranked()) == len({each.program_hash for each in views.run.feasible})
     assert distinct["behaviours"] == len({each.packed for each in views.run.trajectories()})
     words = f"{distinct['programs']} programs, {distinct['behaviours']} behaviours"
     assert words in re.sub(r"\b1 (program|behaviour)\b", r"1 \1s", views.first)
     assert row(views.live, "behaviours").startswith(f"{distinct['behaviours']} different")
-    assert views.page.sentence in " ".join(views.full.split())
+    assert views.report.distinct.sentence in " ".join(views.full.split())
+    assert views.report.distinct.sentence in views.page.sections["summary"][1]
 
 
 def test_programs_with_one_behaviour_are_counted_alike(views: Views) -> None:
     programs = {each.candidate: each.programs for each in views.report.top}
     assert dict(zip(views.column("top", "candidate"), views.column("top", "programs"), strict=True)) == programs
     assert {each["candidate"]: each["programs"] for each in views.json["top"]} == programs
-    assert {each.candidate: each.programs for each in views.page.top} == programs
-    chosen = {each.candidate: each.alike for each in views.page.portfolio.members}
+    chosen = {each.candidate: each.alike for each in views.report.portfolio.members}
     ours = views.run.trajectories([each.candidate for each in views.run.ranked()])
     for candidate, alike in chosen.items():
         assert alike == ours.count(*views.run.trajectories([candidate])) == programs.get(candidate, alike)
@@ -101,7 +106,7 @@ def test_the_best_the_recommended_and_the_template_have_one_score_and_gap_each(v
     for role in ("template", "best", "recommended"):
         known, found = views.json[role], by_role[role]
         assert (found["candidate"], found["search"], found["search_gap"]) == tuple(known[name] for name in KNOWN)
-        assert getattr(views.page.summary, role) == getattr(views.report.summary, role)
+        assert f"{known['score']:.6g}" in views.page.sections["splits"][1]
         assert f"{known['score']:.6g}" in views.first and f"{100 * known['gap']:.2f}" in views.first
     best = views.json["best"]
     assert (
@@ -116,9 +121,10 @@ KNOWN = ("candidate", "score", "gap")
 
 def test_a_gain_is_a_fraction_everywhere_and_shown_in_per_cent(views: Views) -> None:
     template, best, gain = views.json["template"]["score"], views.json["best"]["score"], views.json["gain"]
-    assert gain == pytest.approx((template - best) / template) == views.run.state.gain == views.page.summary.gain
+    assert gain == pytest.approx((template - best) / template) == views.run.state.gain
     said = f"{100 * gain:.1f} % better"
     assert said in views.first and said in views.full and said in row(views.live, "progress")
+    assert said in views.page.sections["summary"][1]
     chosen = views.json["recommended"]["gain"]
     event = views.run.state.recommended
     assert event is not None and event.choice is not None

@@ -191,7 +191,7 @@ async def compare_groups(
     found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
     (runs_dir / "report.json").write_text(json.dumps(json_document(found), indent=1), encoding="utf-8")
     write_csv(found, runs_dir / "tables")
-    write_comparison(found, runs, runs_dir / PAGE)
+    write_comparison(found, runs_dir / PAGE)
     return found
 
 

@@ -24,6 +24,12 @@ async function renew() {
   }
 }
 
+// a server has the prompt and the reply of every candidate
+behavesim.ask = async (candidate) => {
+  const answer = await fetch(`${ROOT}texts/${candidate}/${ADDRESS}`).catch(() => null);
+  return answer?.ok ? answer.json() : {};
+};
+
 const home = Object.assign(document.createElement("a"), { href: ROOT, textContent: "All runs" });
 document.getElementById("contents").prepend(home);
 document.addEventListener("visibilitychange", renew);

@@ -23,10 +23,10 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary, load_summary
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
-from behavesim.reports.page.comparison import ComparisonDocument, comparison_document
-from behavesim.reports.page.document import Document, document
+from behavesim.reports.page.html import Page, comparison_page, run_page
 from behavesim.store.database import origin, read_last_event
 from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_texts
 
 V = TypeVar("V")
 
@@ -49,9 +49,9 @@ class Snapshot:
 
     version: str
     """Text that changes when the run gets new events, is stopped or resumed, or is made again."""
-    document: Document
+    page: Page
     json: bytes
-    """The document as gzipped JSON."""
+    """The page as gzipped JSON."""
 
 
 class CpuBudget:
@@ -147,9 +147,9 @@ class ShownRun:
         version = f"{events}{'+' if run.is_held else ''}-{sha256(repr(self._origin).encode()).hexdigest()[:12]}"
         if self._last is not None and version == self._last.version:
             return self._last
-        found = document(run)
+        found = run_page(report(run, {"held-out": try_or_note(partial(read_held_out, run), None, "")[0]}))
         # packed once for all clients; without a time inside, equal documents give equal bytes
-        self._last = Snapshot(version, found, gzip.compress(found.json().encode(), compresslevel=5, mtime=0))
+        self._last = Snapshot(version, found, gzip.compress(found.json(), compresslevel=5, mtime=0))
         return self._last
 
     def _current(self) -> tuple[Run, int]:
@@ -173,7 +173,7 @@ class Listing:
 class ServedRuns:
     """The runs of a folder, named by their paths below it. Its methods block; any thread may call them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, home: str) -> None:
         self._folder = folder
         self._budget = CpuBudget()
         self._lock = Lock()  # of what is held
@@ -182,7 +182,7 @@ class ServedRuns:
         self._summaries: dict[str, tuple[tuple[object, ...] | None, Summary | str]] = {}
         self._listing = Cached(self._list, self._budget)
         # each comparison is cached before it is computed, which its first `value` does
-        self._comparison = lru_cache(HELD)(lambda folders: Cached(partial(_compared, folders), self._budget))
+        self._comparison = lru_cache(HELD)(lambda folders: Cached(partial(_compared, folders, home), self._budget))
 
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of a run, renewed if old, and hold the run in memory.
@@ -200,12 +200,16 @@ class ServedRuns:
             run = self._held[name]
         return run.snapshot.value()
 
+    def texts(self, name: str, candidate: int) -> tuple[str, str]:
+        """Return the last prompt and reply of a candidate, "" where there is none; raises as `snapshot` does."""
+        return read_texts(self._named(name).journal, [candidate]).get(candidate, ("", ""))
+
     def listing(self) -> Listing:
         """Return all runs, those of experiments included: running ones first, then the most recently changed."""
         return self._listing.value()
 
-    def compared(self, names: Sequence[str]) -> ComparisonDocument:
-        """Return the document of a comparison of some runs; raises UsageError if none is named or one is missing."""
+    def compared(self, names: Sequence[str]) -> Page:
+        """Return the page of a comparison of some runs; raises UsageError if none is named or one is missing."""
         if not names:
             raise UsageError("no run is marked: go back to the list, mark at least one, then press Compare")
         known = self._names()  # looked up once: for each name it would be a listing of the whole folder
@@ -261,9 +265,9 @@ def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:
     return tuple(found), changed_at
 
 
-def _compared(folders: Sequence[RunFolder]) -> ComparisonDocument:
+def _compared(folders: Sequence[RunFolder], home: str) -> Page:
     runs = [Run.load(folder.path) for folder in folders]
     # what earlier reports found on held-out instances is shown; a server evaluates nothing
     tried = [try_or_note(partial(read_held_out, run), None, "")[0] for run in runs]
     reports = [report(run, {"held-out": known}) for run, known in zip(runs, tried, strict=True)]
-    return comparison_document(comparison(reports), runs)
+    return comparison_page(comparison(reports), home)

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from hmac import compare_digest
 from importlib.resources import files
@@ -24,7 +23,7 @@ from aiohttp import web
 from behavesim.application.serve.served_runs import ServedRuns, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
-from behavesim.reports.page.html import ASK_AGAIN_S, comparison_html, html, runs_page, waiting_page
+from behavesim.reports.page.html import ASK_AGAIN_S, html, runs_page, waiting_page
 
 T = TypeVar("T")
 
@@ -75,7 +74,7 @@ async def serve(folder: Path, host: str, port: int, announce: Callable[[str], No
     `announce` is called once with the URL of the list of runs. If `host` is not a loopback address, the URL holds a
     secret token, and nothing is served without it. Raises UsageError if the server cannot listen there.
     """
-    site = _Site(ServedRuns(folder), host)
+    site = _Site(folder, host)
     async with site.listening(port) as address:
         announce(address)
         await asyncio.Event().wait()  # which nobody sets: until it is cancelled
@@ -84,10 +83,11 @@ async def serve(folder: Path, host: str, port: int, announce: Callable[[str], No
 class _Site:
     """The pages of a folder's runs."""
 
-    def __init__(self, runs: ServedRuns, host: str) -> None:
-        self._runs, self._host = runs, host
+    def __init__(self, folder: Path, host: str) -> None:
+        self._host = host
         self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
         self._root = f"/{self._token}/" if self._token else "/"
+        self._runs = ServedRuns(folder, self._root)
         self._readers = ThreadPoolExecutor(READERS, "reader")
         self._comparing = ThreadPoolExecutor(1, "comparing")  # a comparison is slow, and must not delay pages
         self._under_way: dict[str, asyncio.Future[Any]] = {}  # readings by key: equal requests share one
@@ -105,6 +105,7 @@ class _Site:
                 web.get(f"{self._root}compare", self._compare),
                 web.get(f"{self._root}runs/{{run:.+}}", self._page),
                 web.get(f"{self._root}document/{{run:.+}}", self._document),
+                web.get(f"{self._root}texts/{{candidate:\\d+}}/{{run:.+}}", self._texts),
             ]
         )
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
@@ -199,6 +200,12 @@ class _Site:
         response.headers["ETag"] = tag
         return response
 
+    async def _texts(self, request: web.Request) -> web.Response:
+        """Return the last prompt and reply of a candidate as JSON."""
+        name, candidate = request.match_info["run"], int(request.match_info["candidate"])
+        prompt, reply = await self._read(f"texts {candidate} {name}", lambda: self._runs.texts(name, candidate))
+        return web.json_response({"prompt": prompt, "reply": reply})
+
     def _page_of(self, name: str) -> bytes:
         """Return the page of a run as gzipped HTML, with the script that keeps it up to date."""
         snapshot = self._runs.snapshot(name)
@@ -209,13 +216,12 @@ class _Site:
             script = "".join(f"const {key} = {text};\n" for key, text in texts.items())
             script += f"const POLL_MS = {1000 * POLL_S};\n"
             script += files(__package__).joinpath("live.js").read_text(encoding="utf-8")
-            page = html(snapshot.document, script, "'self'")
+            page = html(snapshot.page, script, "'self'")
             self._pages[snapshot] = gzip.compress(page.encode(), compresslevel=5, mtime=0)
         return self._pages[snapshot]
 
     def _compared_page(self, names: Sequence[str]) -> bytes:
-        shown = replace(self._runs.compared(names), home=self._root)
-        return gzip.compress(comparison_html(shown).encode(), compresslevel=5, mtime=0)
+        return gzip.compress(html(self._runs.compared(names)).encode(), compresslevel=5, mtime=0)
 
     async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
         """Call `find` in a thread of `pool`, by default a reader; raises TimeoutError after WAIT_S seconds."""

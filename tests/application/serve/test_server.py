@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import os
+import re
 import shutil
 import threading
 from collections import Counter
@@ -15,9 +16,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from behavesim.analysis.run import Run
+from behavesim.analysis.report import RunReport
 from behavesim.application.serve import served_runs, server
 from behavesim.base.errors import UsageError
+from behavesim.store.reading import read_prompt, read_reply
 from tests.analysis.journals import feasible, started, stopped, write
 
 
@@ -28,6 +30,18 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "WAIT_S", 3600.0)
     monkeypatch.setattr(served_runs, "RENEW_S", 0.0)
     monkeypatch.setattr(served_runs, "SHARE", 1e9)
+
+
+def scores(page: Any) -> Any:
+    """The scores of all candidates of a page."""
+    return page["data"]["candidates"]["score"]
+
+
+def state(page: Any) -> str:
+    """The state of the run of a page."""
+    found = re.search(r'class="state (\w+)"', page["head"])
+    assert found is not None
+    return found[1]
 
 
 async def test_all_runs_are_in_a_list_with_a_link_to_each(address: str, client: ClientSession) -> None:
@@ -50,11 +64,11 @@ async def test_a_run_is_a_page_that_may_call_this_server_and_no_other(address: s
 async def test_a_document_is_the_run_as_it_stands(address: str, client: ClientSession, folder: Path) -> None:
     async with client.get(f"{address}/document/first") as answer:
         before = await answer.json()
-    assert (before["summary"]["feasible"], before["summary"]["best"]["score"]) == (1, 5.0)
+    assert scores(before) == [5.0, None]
     await asyncio.to_thread(write, folder / "first", feasible(2, 3.0))
     async with client.get(f"{address}/document/first", headers={"Accept-Encoding": "identity"}) as later:
         after = await later.json()
-    assert (after["summary"]["feasible"], after["summary"]["best"]["score"]) == (2, 3.0)
+    assert scores(after) == [5.0, None, 3.0]
     assert answer.headers["ETag"] != later.headers["ETag"]
 
 
@@ -63,8 +77,8 @@ async def test_a_run_that_was_made_again_is_read_again(address: str, client: Cli
     shutil.rmtree(folder / "first")
     await asyncio.to_thread(write, folder / "first", started(seed=9))
     async with client.get(f"{address}/document/first") as answer:
-        summary = (await answer.json())["summary"]
-    assert (summary["seed"], summary["asked"]) == (9, 0)
+        page = await answer.json()
+    assert "seed 9" in page["head"] and scores(page) == []
 
 
 async def test_a_run_made_again_with_as_many_events_or_more_is_read_again(
@@ -77,8 +91,9 @@ async def test_a_run_made_again_with_as_many_events_or_more_is_read_again(
         again = [feasible(number, 100.0 * seed + number) for number in range(programs)]
         await asyncio.to_thread(write, folder / "first", started(seed=seed), *again)
         async with client.get(f"{address}/document/first") as answer:
-            summary, version = (await answer.json())["summary"], answer.headers["ETag"]
-        assert (summary["seed"], summary["asked"], summary["best"]["score"]) == (seed, programs, 100.0 * seed)
+            page, version = await answer.json(), answer.headers["ETag"]
+        assert f"seed {seed}" in page["head"]
+        assert scores(page) == [100.0 * seed + number for number in range(programs)]
         seen.append(version)
     assert len(set(seen)) == 3, "a page that is open hears that it is another run"
 
@@ -146,12 +161,12 @@ async def test_a_task_that_fails_leaves_every_run_its_page_and_says_what_is_miss
     async with client.get(f"{address}/runs/mine") as answer:
         text = await answer.text()
     assert answer.status == 200
-    assert html.unescape(said) in text.replace("\\u0027", "'")
+    assert html.unescape(said) in html.unescape(text)
     async with client.get(f"{address}/document/mine") as answer:
         document = await answer.json()
-    assert document["summary"]["best"]["score"] == 4.0
-    assert len(document["scenes"]) == 1, "the states are shown as numbers"
-    assert (document["map"]["places"] == []) == (is_gone is not False)
+    assert scores(document) == [5.0, 4.0]
+    assert len(document["data"]["scenes"]) == 1, "the states are shown as numbers"
+    assert ("map" in document["sections"]) == (is_gone is False)
     for path in ("runs/first", "", "compare?run=first&run=mine"):
         assert (await client.get(f"{address}/{path}")).status == 200
 
@@ -170,18 +185,18 @@ async def test_whatever_a_task_raises_ends_no_other_page(
 async def test_what_takes_long_holds_up_nobody_else(
     address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, of_one, compared = threading.Event(), served_runs.document, served_runs.comparison
+    done, of_one, compared = threading.Event(), served_runs.run_page, served_runs.comparison
 
-    def document(run: Run) -> Any:
-        if run.folder.run == "first":
+    def run_page(found: RunReport) -> Any:
+        if found.summary.run == "first":
             done.wait()
-        return of_one(run)
+        return of_one(found)
 
     def comparison(*reports: Any) -> Any:
         done.wait()
         return compared(*reports)
 
-    monkeypatch.setattr(served_runs, "document", document)
+    monkeypatch.setattr(served_runs, "run_page", run_page)
     monkeypatch.setattr(served_runs, "comparison", comparison)
     paths = [*["runs/first"] * 6, *["document/first"] * 6, "compare?run=first", "compare?run=grid/second"]
     slow = [asyncio.create_task(client.get(f"{address}/{path}")) for path in paths]
@@ -197,13 +212,13 @@ async def test_what_takes_long_holds_up_nobody_else(
 async def test_a_page_that_takes_long_says_so_and_asks_again_until_it_is_there(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, document = threading.Event(), served_runs.document
+    done, of_one = threading.Event(), served_runs.run_page
 
-    def slow(run: Run) -> Any:
+    def slow(found: RunReport) -> Any:
         done.wait()
-        return document(run)
+        return of_one(found)
 
-    monkeypatch.setattr(served_runs, "document", slow)
+    monkeypatch.setattr(served_runs, "run_page", slow)
     with monkeypatch.context() as impatient:
         impatient.setattr(server, "WAIT_S", 0.01)
         for path in ("runs/first", "document/first"):
@@ -254,7 +269,7 @@ async def test_a_page_hears_of_each_change_until_the_last_and_gets_nothing_twice
         for _ in range(2):  # the second question finds nothing new
             async with client.get(f"{address}/document/first", headers={"If-None-Match": known}) as answer:
                 known = answer.headers["ETag"]
-                states.append((await answer.json())["summary"]["state"] if answer.status == 200 else answer.status)
+                states.append(state(await answer.json()) if answer.status == 200 else answer.status)
     assert states == ["stopped", 304, "finished", 304, 304, 304]
 
 
@@ -262,22 +277,22 @@ async def test_pages_of_one_run_share_its_document_and_only_the_last_runs_are_he
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_runs, "HELD", 1)
-    asked = counting(monkeypatch, served_runs, "document")
+    asked = counting(monkeypatch, served_runs, "run_page")
     for run, made in (("first", 1), ("grid/second", 2), ("first", 3)):
         answers = await asyncio.gather(*(client.get(f"{address}/document/{run}") for _ in range(20)))
         assert {answer.status for answer in answers} == {200}
-        assert asked["document"] == made
+        assert asked["run_page"] == made
 
 
 async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_runs, "RENEW_S", 3600.0)
-    asked = counting(monkeypatch, served_runs, "read_last_event", "document", "load_summary")
+    asked = counting(monkeypatch, served_runs, "read_last_event", "run_page", "load_summary")
     for _ in range(20):
         await client.get(f"{address}/document/first")
         await client.get(f"{address}/")
-    assert asked == {"read_last_event": 1, "document": 1, "load_summary": 2}
+    assert asked == {"read_last_event": 1, "run_page": 1, "load_summary": 2}
 
 
 async def test_a_listing_reads_only_the_runs_that_have_changed(
@@ -311,11 +326,22 @@ async def test_what_cannot_be_read_is_not_read_for_each_who_asks(
     assert asked["read_last_event"] == 1
 
 
+async def test_the_prompt_and_the_reply_of_every_candidate_can_be_read(
+    address: str, client: ClientSession, folder: Path
+) -> None:
+    async with client.get(f"{address}/texts/1/first") as answer:
+        texts = await answer.json()
+    prompt, reply = read_prompt(folder / "first/run.db", 1), read_reply(folder / "first/run.db", 1)
+    assert prompt is not None and texts["prompt"] == prompt.text
+    assert texts["reply"] == ("" if reply is None else reply.text)
+    assert (await client.get(f"{address}/texts/1/other")).status == 404
+
+
 async def test_runs_are_compared(address: str, client: ClientSession) -> None:
     async with client.get(f"{address}/compare", params=[("run", "first"), ("run", "grid/second")]) as answer:
         text = await answer.text()
     assert answer.status == 200
-    assert "comparison on tsp: what was found" in text
+    assert "Comparison on tsp: what was found" in text
     many = [("run", "first"), ("run", "grid/second")] * 20
     assert (await client.get(f"{address}/compare", params=many)).status == 200
     assert (await client.get(f"{address}/compare")).status == 404
@@ -424,14 +450,14 @@ async def test_who_says_nothing_is_let_go(address: str, client: ClientSession, t
 async def test_a_connection_whose_time_is_over_gets_the_answer_that_is_being_made(
     address: str, monkeypatch: pytest.MonkeyPatch, timers: Timers, rings: int
 ) -> None:
-    begun, done, document = threading.Event(), threading.Event(), served_runs.document
+    begun, done, of_one = threading.Event(), threading.Event(), served_runs.run_page
 
-    def slow(run: Run) -> Any:
+    def slow(found: RunReport) -> Any:
         begun.set()
         done.wait()
-        return document(run)
+        return of_one(found)
 
-    monkeypatch.setattr(served_runs, "document", slow)
+    monkeypatch.setattr(served_runs, "run_page", slow)
     waiting = asyncio.create_task(raw(address, "GET /document/first HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     try:
         await asyncio.to_thread(begun.wait)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
+from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.text import printable
-from behavesim.reports.page.document import document
-from behavesim.reports.page.html import html
+from behavesim.reports.page.html import Page as Shown
+from behavesim.reports.page.html import html, run_page
 from behavesim.state.events import Evaluated, Event
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started, told
@@ -70,6 +71,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return others | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
 
 
+def document(run: Run) -> Shown:
+    """What the page of a run shows."""
+    return run_page(report(run))
+
+
 @pytest.fixture(scope="module")
 def text(runs: dict[str, Run]) -> str:
     return html(document(runs["first"]))
@@ -78,17 +84,6 @@ def text(runs: dict[str, Run]) -> str:
 async def numbers(page: Page) -> list[str]:
     """The candidates in the rows that are in sight."""
     return await page.locator("#candidates tbody button").all_inner_texts()
-
-
-async def test_the_summary_says_what_was_found(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await expect(page.locator("h1")).to_have_text("first")
-    await expect(page.locator("#summary")).to_contain_text("candidate 60")
-    await expect(page.locator("#summary")).to_contain_text("50.00 %")
-    await expect(page.locator("#failures")).to_contain_text("timeout")
-    assert await page.locator("#convergence svg[role=img]").get_attribute("aria-label") == (
-        "Convergence over 101 candidates, in the end gap 50.00 %, ten best 51.25 %"
-    )
 
 
 async def test_the_table_is_sorted_filtered_and_searched(text: str, opened: Opened) -> None:
@@ -126,58 +121,11 @@ async def test_a_program_is_opened_from_the_keyboard_and_closed_again(text: str,
     await expect(dialog).to_be_hidden()
 
 
-async def test_a_top_program_shows_what_changed_since_its_parents(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(html(document(runs["child"])))
-    await shown.locator("#top summary").first.click()
-    await shown.get_by_role("tab", name="Changes from candidate 0").click()
-    lines = shown.locator("#top .line")
-    assert await lines.all_inner_texts() == ["a = 1\n", "b = 2\n", "b = 3\n", "c = 3\n"]
-    classes = [await line.get_attribute("class") for line in await lines.all()]
-    assert classes == ["line", "line removed", "line added", "line added"]
-
-
-async def test_several_programs_are_shown_with_what_they_come_to_and_where_each_is_the_best(
-    runs: dict[str, Run], opened: Opened
-) -> None:
-    shown = await opened(html(document(runs["sets"])))
-    label = await shown.locator("#portfolio svg[role=img]").get_attribute("aria-label")
-    assert label == "The best of 2 programs on each instance: gap 25.00 %, of the first alone 50.00 %"
-    rows = shown.locator("#portfolio tbody tr")
-    assert await rows.locator("th").all_inner_texts() == ["candidate 0", "candidate 1"]
-    assert await rows.locator("strong").all_inner_texts() == ["2.00000", "3.00000"]
-    await rows.get_by_role("button", name="candidate 1").click()
-    await expect(shown.get_by_role("dialog", name="Candidate 1")).to_be_visible()
-
-
 async def test_what_a_program_holds_is_shown_as_text(text: str, opened: Opened) -> None:
     page = await opened(text)
     await page.locator("#candidates tbody button").first.click()
     await expect(page.locator("#program pre")).to_contain_text("<img src=x onerror=alert(2)>")
     assert await page.locator("img").count() == 0
-
-
-async def test_a_point_of_the_map_says_what_it_is_and_opens_its_program(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    best = page.locator("#map [data-candidate='60']")
-    await best.hover()
-    await expect(page.locator("#map [aria-label=tip]")).to_contain_text("candidate 60")
-    await best.press("ArrowRight")
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("dialog")).to_contain_text("Candidate 59")
-
-
-async def test_the_programs_of_a_pair_are_shown_side_by_side(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.get_by_role("button", name="side by side").first.click()
-    await expect(page.get_by_role("dialog").locator("pre")).to_have_count(2)
-
-
-async def test_a_program_lights_up_in_both_trees(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    leaves = page.locator("#behaviour_vs_text [role=button][data-candidate]")
-    assert await leaves.count() == 2 * 30
-    await leaves.first.focus()
-    await expect(page.locator("#behaviour_vs_text .lit")).to_have_count(2)
 
 
 async def test_two_programs_are_replayed_with_the_step_where_they_part(text: str, opened: Opened) -> None:
@@ -202,7 +150,7 @@ async def test_each_task_has_its_picture_and_where_there_is_none_numbers_are_dra
     task: str, kind: str | None, runs: dict[str, Run], opened: Opened
 ) -> None:
     found = document(runs[task])
-    picture = found.scenes[0].picture
+    picture = found.data["scenes"][0].picture
     assert (picture.kind if picture else None) == kind
     page = await opened(html(found))
     slider = page.locator("#replay").get_by_role("slider")
@@ -210,11 +158,6 @@ async def test_each_task_has_its_picture_and_where_there_is_none_numbers_are_dra
     first = await page.locator("#replay svg").first.locator("circle, rect").count()
     await slider.press("End")
     assert await page.locator("#replay svg").first.locator("circle, rect").count() > first
-
-
-async def test_the_lineage_leads_to_the_best(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(html(document(runs["child"])))
-    assert await shown.locator("#lineage tbody th").all_inner_texts() == ["candidate 0", "candidate 1"]
 
 
 async def test_the_theme_is_switched(text: str, opened: Opened) -> None:
@@ -231,65 +174,10 @@ async def test_a_newer_document_takes_the_place_of_the_older_and_what_was_asked_
 ) -> None:
     page = await opened(text)
     await page.get_by_label("Filter by status").select_option("feasible")
-    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["grown"]).json())
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["grown"]).json().decode())
     await expect(page.locator("h1")).to_have_text("grown")
     await expect(page.locator("#summary")).to_contain_text("10.00 %")
     assert await numbers(page) == ["1"]
-
-
-async def test_what_has_not_changed_stays_as_its_reader_left_it(
-    text: str, runs: dict[str, Run], opened: Opened
-) -> None:
-    page = await opened(text)
-    await page.locator("#top summary").first.click()
-    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["first"]).json())
-    await expect(page.locator("#top details").first).to_have_attribute("open", "")
-    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["child"]).json())
-    await expect(page.locator("#top details").first).not_to_have_attribute("open", "")
-
-
-async def test_charts_take_the_room_that_there_is(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    chart = page.locator("#convergence svg")
-    wide = await chart.get_attribute("width")
-    await page.set_viewport_size({"width": 400, "height": 800})
-    await expect(chart).to_have_attribute("width", "368")
-    assert wide == "1104"
-    assert await page.evaluate("document.documentElement.scrollWidth") == 400
-
-
-async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(html(document(runs["fruitless"])))
-    await expect(shown.locator("#summary")).to_contain_text("none yet")
-    await expect(shown.locator("#summary")).to_contain_text("Rejected: 1 timed out.")
-    seen = shown.locator("section:visible")
-    assert [await each.get_attribute("id") for each in await seen.all()] == [
-        "failures",
-        "summary",
-        "candidates",
-        "making",
-    ]
-    assert await shown.locator("#contents a:visible").count() == 4
-    assert "score" not in await shown.locator("#candidates thead").inner_text()
-
-
-async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(html(document(runs["unknown"])))
-    await expect(shown.locator("#summary")).to_contain_text("no best is known")
-    await expect(shown.locator("#summary")).not_to_contain_text("NaN")
-    label = await shown.locator("#convergence svg[role=img]").get_attribute("aria-label")
-    assert label == "Convergence over 2 candidates, in the end best score 4"
-
-
-@pytest.mark.parametrize(
-    ("run", "small", "great"), [("apart", "-0.00703383", "-300000000000000"), ("penalised", "7.12345", "1000000")]
-)
-async def test_a_score_keeps_its_digits_beside_a_great_one(
-    runs: dict[str, Run], opened: Opened, run: str, small: str, great: str
-) -> None:
-    shown = await opened(html(document(runs[run])))
-    await expect(shown.locator("#top")).to_contain_text(small)
-    await expect(shown.locator("#top")).to_contain_text(great)
 
 
 async def test_a_run_that_has_just_begun_is_shown(runs: dict[str, Run], opened: Opened) -> None:
@@ -305,30 +193,9 @@ async def test_metrics_have_columns_in_which_words_come_behind_numbers(runs: dic
     await table.get_by_role("button", name="error", exact=True).click()
     assert await numbers(page) == ["1", "2", "0", "3"]
     assert (await table.locator("tbody tr").nth(3).inner_text()).startswith("0\t3\t50.00 %\t1\tnan\t1\t")
-    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["grown"]).json())
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["grown"]).json().decode())
     await expect(table.get_by_role("button", name="error", exact=True)).to_have_count(0)
     await expect(table.locator("th[aria-sort]")).to_have_text("candidate")
-
-
-async def test_any_two_metrics_are_drawn_with_their_front_once_it_is_known_which_end_is_better(
-    runs: dict[str, Run], opened: Opened
-) -> None:
-    page = await opened(html(document(runs["told"])))
-    section = page.locator("#metrics")
-    assert await section.locator("svg").get_attribute("aria-label") == "score against speed: 3 programs"
-    await expect(section.locator(".note")).to_contain_text("whether a higher or a lower speed is better")
-    await expect(section.locator("tbody")).to_have_count(0)
-    await section.get_by_label("Better end across").select_option("higher")
-    label = await section.locator("svg").get_attribute("aria-label")
-    assert label == "score against speed: 3 programs, 2 on the front"
-    assert await section.locator("tbody th").all_inner_texts() == ["candidate 1", "candidate 0"]
-    await section.get_by_label("Better end across").select_option("lower")
-    assert await section.locator("tbody th").all_inner_texts() == ["candidate 0"]
-    await section.get_by_label("Metric across").select_option(label="error")
-    await section.get_by_label("Better end across").select_option("lower")
-    await expect(section.locator(".note").first).to_contain_text("1 program without a finite value of both is left out")
-    await section.locator("[data-candidate='1']").press("Enter")
-    await expect(page.get_by_role("dialog", name="Candidate 1")).to_contain_text("error")
 
 
 async def test_feedback_is_shown_as_text_with_its_program(runs: dict[str, Run], opened: Opened) -> None:
@@ -343,19 +210,174 @@ async def test_feedback_is_shown_as_text_with_its_program(runs: dict[str, Run], 
     assert await page.locator("img").count() == 0
 
 
-async def test_a_run_without_metrics_has_its_score_and_its_times(runs: dict[str, Run], opened: Opened) -> None:
-    page = await opened(html(document(runs["first"])))
-    assert await page.locator("#metrics").get_by_label("Metric across").locator("option").all_inner_texts() == [
-        "score",
-        "CPU time (s)",
-    ]
-    begun = await opened(html(document(runs["begun"])))
-    await expect(begun.locator("#metrics")).to_be_hidden()
+def points(page: Page, chart: str) -> Locator:
+    """The points of a chart."""
+    return page.locator(f"[data-chart={chart}] .mark-symbol path[aria-roledescription]")
 
 
-async def test_the_metrics_fit_a_phone_in_the_dark(runs: dict[str, Run], opened: Opened) -> None:
+def faded(page: Page, chart: str) -> Locator:
+    """The points of a chart that are not among those that a reader marked."""
+    return points(page, chart).and_(page.locator("[opacity='0.125'], [opacity='0.08125']"))
+
+
+async def test_the_summary_says_what_was_found(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await expect(page.locator("h1")).to_have_text("first")
+    await expect(page.locator("#summary")).to_contain_text("candidate 60")
+    await expect(page.locator("#summary")).to_contain_text("50.00 %")
+    await expect(page.locator("#failures")).to_contain_text("timeout")
+    label = "Convergence over 101 candidates, in the end gap 50.00 %, ten best 51.25 %"
+    await expect(page.get_by_label(label)).to_be_visible()
+
+
+async def test_a_program_shows_what_changed_since_its_parents_and_its_prompt_and_reply(
+    runs: dict[str, Run], opened: Opened
+) -> None:
+    page = await opened(html(document(runs["child"])))
+    await page.locator("#top tbody button").first.click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("tab", name="Changes from candidate 0").click()
+    lines = dialog.locator(".line")
+    assert await lines.all_inner_texts() == ["a = 1\n", "b = 2\n", "b = 3\n", "c = 3\n"]
+    classes = [await line.get_attribute("class") for line in await lines.all()]
+    assert classes == ["line", "line removed", "line added", "line added"]
+    await dialog.get_by_role("tab", name="Prompt").click()
+    await expect(dialog.locator("pre")).to_have_text("improve it")
+    await dialog.get_by_role("tab", name="Reply").click()
+    await expect(dialog.locator("pre")).not_to_be_empty()
+
+
+async def test_the_best_program_is_shown_with_what_changed_since_the_template(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    code = page.locator("#code")
+    await expect(code.locator("pre")).to_have_text("source 60\n")
+    await code.get_by_role("tab", name="Changes from the template").click()
+    await expect(code.locator(".removed")).to_have_text("template\n")
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.get_by_role("button", name="Copy the program").click()
+    assert await page.evaluate("navigator.clipboard.readText()") == "source 60"
+
+
+async def test_a_point_of_the_map_says_what_it_is_and_opens_its_program(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.evaluate("behavesim.ready")
+    point = points(page, "map").first
+    await point.scroll_into_view_if_needed()
+    await point.hover(force=True)
+    await expect(page.locator("#vg-tooltip-element")).to_contain_text("candidate")
+    await point.click(force=True)
+    await expect(page.get_by_role("dialog")).to_be_visible()
+
+
+async def test_every_point_can_be_reached_without_a_pointer_in_the_table_of_its_chart(
+    text: str, opened: Opened
+) -> None:
+    page = await opened(text)
+    await page.locator("#map figure > details > summary").press("Enter")
+    await page.locator("#map tbody button").first.press("Enter")
+    await expect(page.get_by_role("dialog", name="Candidate 60")).to_be_visible()
+
+
+async def test_programs_that_are_marked_on_one_chart_are_marked_on_the_other(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.evaluate("behavesim.ready")
+    assert [await faded(page, name).count() for name in ("convergence", "map")] == [0, 0]
+    chart = page.locator("[data-chart=convergence] svg.marks")
+    await chart.scroll_into_view_if_needed()
+    box = await chart.bounding_box()
+    assert box is not None
+    await page.mouse.move(box["x"] + 500, box["y"] + 20)
+    await page.mouse.down()
+    await page.mouse.move(box["x"] + 800, box["y"] + 240, steps=4)
+    await page.mouse.up()
+    for name in ("convergence", "map"):
+        await expect(faded(page, name)).not_to_have_count(0)
+
+
+async def test_the_wheel_scrolls_the_page_over_a_chart_and_zooms_with_control(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.evaluate("behavesim.ready")
+    chart = page.locator("[data-chart=convergence]")
+    await chart.scroll_into_view_if_needed()
+    box = await chart.bounding_box()
+    assert box is not None
+    await page.mouse.move(box["x"] + 500, box["y"] + 100)
+    before, axes = await page.evaluate("scrollY"), await chart.inner_text()
+    await page.keyboard.down("Control")
+    await page.mouse.wheel(0, -400)
+    await page.keyboard.up("Control")
+    await expect(chart).not_to_have_text(axes)
+    assert await page.evaluate("scrollY") == before
+    await page.mouse.wheel(0, 100)
+    await expect(page.locator("html")).to_have_js_property("scrollTop", before + 100)
+
+
+async def test_a_chart_is_taken_along_as_a_file(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.evaluate("behavesim.ready")
+    for kind in ("SVG", "PNG"):
+        await page.locator("[data-chart=map] details").evaluate("(menu) => { menu.open = true; }")
+        async with page.expect_download() as download:
+            await page.locator("[data-chart=map] .vega-actions a", has_text=kind).click()
+        assert (await download.value).suggested_filename == f"map.{kind.lower()}"
+
+
+async def test_what_has_not_changed_stays_as_its_reader_left_it(
+    text: str, runs: dict[str, Run], opened: Opened
+) -> None:
+    page = await opened(text)
+    await page.locator("#map figure > details > summary").click()
+    table = page.locator("#map figure > details")
+    for run, is_open in (("first", True), ("told", False)):
+        await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs[run]).json().decode())
+        assert (await table.get_attribute("open") is not None) == is_open
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["fruitless"]).json().decode())
+    await expect(page.locator("#map")).to_have_count(0)
+    await expect(page.locator("main > section").first).to_have_id("failures")
+
+
+async def test_charts_take_the_room_that_there_is(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    chart = page.locator("[data-chart=convergence] svg.marks")
+    await expect(chart).to_have_attribute("width", "1104")
+    await page.set_viewport_size({"width": 400, "height": 800})
+    await expect(chart).to_have_attribute("width", "368")
+    assert await page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(html(document(runs["fruitless"])))
+    await expect(shown.locator("#summary")).to_contain_text("1 rejected")
+    seen = [await each.get_attribute("id") for each in await shown.locator("section").all()]
+    assert seen == ["failures", "summary", "splits", "operators", "candidates", "making"]
+    assert await shown.locator("#contents a").count() == len(seen)
+    assert "score" not in await shown.locator("#candidates thead").inner_text()
+
+
+async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(html(document(runs["unknown"])))
+    await expect(shown.locator("#summary")).not_to_contain_text("NaN")
+    await expect(shown.get_by_label("Convergence over 2 candidates, in the end best score 4")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("run", "small", "great"), [("apart", "-0.00703383", "-300000000000000"), ("penalised", "7.12345", "1000000")]
+)
+async def test_a_score_keeps_its_digits_beside_a_great_one(
+    runs: dict[str, Run], opened: Opened, run: str, small: str, great: str
+) -> None:
+    shown = await opened(html(document(runs[run])))
+    await expect(shown.locator("#candidates")).to_contain_text(small)
+    await expect(shown.locator("#candidates")).to_contain_text(great)
+
+
+async def test_any_two_metrics_are_drawn_in_the_light_and_in_the_dark(runs: dict[str, Run], opened: Opened) -> None:
     page = await opened(html(document(runs["told"])))
+    section = page.locator("#metrics")
+    await expect(points(page, "metrics")).to_have_count(3)
+    await section.locator("select").last.select_option("error")
+    await expect(points(page, "metrics")).to_have_count(2)
     await page.get_by_role("button", name="Dark").click()
     await page.set_viewport_size({"width": 400, "height": 800})
-    await expect(page.locator("#metrics svg")).to_have_attribute("width", "368")
+    await expect(section.locator("svg.marks")).to_have_attribute("width", "368")
     assert await page.evaluate("document.documentElement.scrollWidth") == 400

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -15,9 +14,9 @@ from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
-from behavesim.reports.page.comparison import comparison_document
-from behavesim.reports.page.html import comparison_html, runs_page, write_comparison
-from tests.analysis.examples import made
+from behavesim.reports.page.html import comparison_page, html, runs_page, write_comparison
+from behavesim.reports.sections import COMPARISON, Section, SeveralRuns
+from tests.analysis.examples import grid, made
 from tests.analysis.journals import feasible, journalled, started, stopped
 from tests.reports.page.conftest import Opened
 from tests.reports.page.test_evidence import LOW_CONTRAST
@@ -52,53 +51,7 @@ def compared(runs: list[Run]) -> RunComparison:
 
 @pytest.fixture(scope="module")
 def text(compared: RunComparison, runs: list[Run]) -> str:
-    return comparison_html(comparison_document(compared, runs))
-
-
-async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunComparison, runs: list[Run]) -> None:
-    shown = json.loads(comparison_document(compared, runs).json())
-    (task,) = shown["tasks"]
-    for group in task["groups"]:
-        own = [run for run in runs if run.folder.run in group["runs"]]
-        assert {run.settings.method for run in own} == {group["label"]}
-        for point in group["curve"]:
-            bests = [min(c.score for c in run.candidates[: point["asked"]] if c.score is not None) for run in own]
-            mean, low, high = (point["best"][name] for name in ("mean", "low", "high"))
-            assert mean == pytest.approx(fmean((best - 2.0) / 2.0 for best in bests))
-            assert low is high is None, "three seeds have no interval"
-        gaps = [run.gap(run.best.score) for run in own if run.best is not None]
-        assert [dot["value"] for dot in group["dots"]] == gaps
-    assert task["template"] == 4.0
-    assert task["verdicts"] == [
-        "No significant difference in best gap between niche and eoh "
-        "(p = 0.10; 3 runs per group are too few for any result below 0.10)"
-    ]
-    assert shown["tables"][0]["title"] == "comparison on tsp: what was found"
-    assert [row[0][0] for row in shown["tables"][-1]["rows"]] == [run.folder.run for run in runs]
-    assert [each["commands"] for each in shown["made"]] == [list(provenance_of(run).commands) for run in runs]
-
-
-async def test_a_comparison_is_read_and_its_programs_opened(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await expect(page.locator("h1")).to_have_text("niche and eoh")
-    await expect(page.locator("#verdict .verdicts")).to_contain_text("No significant difference in best gap")
-    label = await page.locator("#curves svg[role=img]").get_attribute("aria-label")
-    assert label == "Mean best so far over 3 candidates, in the end niche 160.00 %, eoh 60.00 %"
-    assert await page.locator("#verdict circle").count() == 6
-    await page.locator("#map [role=button]").first.press("Enter")
-    await expect(page.get_by_role("dialog")).to_contain_text("to the nearest of another group")
-    await page.keyboard.press("Escape")
-    alone = page.locator("#alone table").last
-    await alone.get_by_role("button", name="eoh-1 1").click()
-    await expect(page.get_by_role("dialog", name="Candidate 1 of eoh-1").locator("pre")).to_contain_text("x = 1")
-    assert await page.locator("img").count() == 0
-
-
-BANDS_CUT = """() => [...document.querySelectorAll("svg")].flatMap((svg) => {
-  const frame = svg.querySelector("clipPath rect")?.getBBox();
-  return [...svg.querySelectorAll("[aria-label=area] path")].map((band) => band.getBBox())
-    .filter(({ y, height }) => y < frame.y - 0.01 || y + height > frame.y + frame.height + 0.01);
-}).length"""
+    return html(comparison_page(compared))
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +70,6 @@ def spread(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     ]
 
 
-async def test_no_band_is_cut_by_the_edge_of_its_plot(spread: list[Run], opened: Opened) -> None:
-    page = await opened(comparison_html(comparison_document(comparison([report(run) for run in spread]), spread)))
-    await expect(page.locator("[aria-label=area] path")).to_have_count(1)
-    await expect(page.locator("#curves .note")).to_contain_text("a group with fewer than 6 seeds has none")
-    assert await page.evaluate(BANDS_CUT) == 0
-
-
 async def test_the_list_of_runs_fits_a_window(opened: Opened) -> None:
     name = "portfolio-experiment/tsp-funsearch+behavesim-no-clustering-seed12"
     task, failure = "/home/me/tasks/my_vehicle_routing_task.py", "the endpoint api.openai.com answered 401"
@@ -139,27 +85,83 @@ async def test_the_list_of_runs_fits_a_window(opened: Opened) -> None:
     )
 
 
-async def test_programs_that_one_group_alone_found_fit_beside_those_of_another(text: str, opened: Opened) -> None:
-    page = await opened(text.replace("eoh-1", "tsp-funsearch+behavesim-no-clustering-seed12"))
-    await page.set_viewport_size({"width": 1200, "height": 900})
-    table = page.locator("#alone .scroll").last
-    assert await table.evaluate("(it) => it.scrollWidth - it.clientWidth") == 0
-
-
 async def test_a_comparison_fits_a_phone_and_can_be_read_in_the_dark(text: str, opened: Opened) -> None:
     page = await opened(text)
     assert await page.evaluate(LOW_CONTRAST) == []
     await page.get_by_role("button", name="Dark").click()
     assert await page.evaluate(LOW_CONTRAST) == []
     await page.set_viewport_size({"width": 400, "height": 800})
-    await expect(page.locator("#curves svg")).to_have_attribute("width", "368")
+    await expect(page.locator("#curves svg.marks")).to_have_attribute("width", "368")
     assert await page.evaluate("document.documentElement.scrollWidth") == 400
 
 
 async def test_runs_that_cannot_be_compared_are_said_to_be(runs: list[Run], opened: Opened, tmp_path: Path) -> None:
     alone = comparison([report(runs[0])])
-    page = await opened(comparison_html(comparison_document(alone, runs[:1], "/")))
+    page = await opened(html(comparison_page(alone, "/")))
     await expect(page.locator("#nothing")).to_contain_text("There is nothing to compare")
     await expect(page.get_by_role("link", name="All runs")).to_have_attribute("href", "/")
     with pytest.raises(UsageError, match="choose another --html file"):
-        write_comparison(alone, runs[:1], tmp_path)
+        write_comparison(alone, tmp_path)
+
+
+def section(compared: RunComparison, name: str) -> Section:
+    """A section of the page, whose tables and charts are what the page shows."""
+    return COMPARISON[name](SeveralRuns(compared))
+
+
+async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunComparison, runs: list[Run]) -> None:
+    points = section(compared, "curves").charts[0].spec["data"]["values"]
+    dots = section(compared, "dots").charts[0].spec["data"]["values"]
+    for method in ("niche", "eoh"):
+        own = [run for run in runs if run.settings.method == method]
+        for point in (each for each in points if each["group"] == method):
+            bests = [min(c.score for c in run.candidates[: point["asked"]] if c.score is not None) for run in own]
+            assert point["mean"] == pytest.approx(100 * fmean((best - 2.0) / 2.0 for best in bests))
+            assert point["low"] is point["high"] is None, "three seeds have no interval"
+        gaps = [run.gap(run.best.score) for run in own if run.best is not None]
+        assert [each["value"] for each in dots if each["group"] == method] == [100 * (gap or 0) for gap in gaps]
+    assert section(compared, "verdicts").text == (
+        "No significant difference in best gap between niche and eoh "
+        "(p = 0.10; 3 runs per group are too few for any result below 0.10)"
+    )
+    assert [row[0] for row in section(compared, "runs").tables[0].rows] == [run.folder.run for run in runs]
+    commands = [command for run in runs for command in provenance_of(run).commands]
+    assert [line for line in section(compared, "making").text.splitlines() if line[0] != "#"] == commands
+
+
+async def test_a_comparison_is_read_and_its_programs_opened(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await expect(page.locator("h1")).to_have_text("niche and eoh")
+    await expect(page.locator("#verdicts")).to_contain_text("No significant difference in best gap")
+    label = "Mean best so far over 3 candidates, in the end niche 160.00 %, eoh 60.00 %"
+    await expect(page.get_by_label(label)).to_be_visible()
+    await page.evaluate("behavesim.ready")
+    assert await page.locator("#dots .mark-symbol.role-mark path").count() == 6
+    await page.locator("#map .mark-symbol.role-mark path").first.click(force=True)
+    await expect(page.get_by_role("dialog")).to_contain_text("to the nearest of another group")
+    await page.keyboard.press("Escape")
+    await page.locator("#alone").get_by_role("button", name="eoh-1 1").first.click()
+    await expect(page.get_by_role("dialog", name="eoh-1 1").locator("pre")).to_contain_text("x = 1")
+    assert await page.locator("img").count() == 0
+
+
+async def test_a_band_is_inside_its_plot_and_only_enough_runs_have_one(spread: list[Run], opened: Opened) -> None:
+    compared = comparison([report(run) for run in spread])
+    chart = section(compared, "curves").charts[0]
+    low, high = chart.spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    banded = [each for each in chart.spec["data"]["values"] if each["low"] is not None]
+    assert {each["group"] for each in banded} == {"niche"}
+    assert all(low <= each["low"] <= each["high"] <= high for each in banded)
+    page = await opened(html(comparison_page(compared)))
+    await expect(page.locator("#curves .mark-area path")).to_have_count(1)
+
+
+async def test_a_comparison_on_several_tasks_begins_with_a_row_for_each(opened: Opened) -> None:
+    compared = comparison(grid())
+    (table,) = section(compared, "matrix").tables
+    assert [row[0] for row in table.rows] == ["tsp", "asp"]
+    assert [column.name for column in table.columns[2:]] == ["eoh", "niche", "best-of-n"]
+    assert table.rows[0][2:] == ("25.00", "125.00†", "225.00†")
+    assert table.best == {(0, 2), (1, 2)}
+    page = await opened(html(comparison_page(compared)))
+    await expect(page.locator("main > section").first).to_have_id("matrix")

@@ -1,67 +1,101 @@
-// The sections of the page, in order, and the function that shows a document: `behavesim.render(document)`.
+// The page: its charts, in the light or the dark; what opens programs; and `behavesim.render(page)`, which shows a newer one.
 
-/** Each section's id, title, function from the document to elements, and the parts of the document that it depends on. */
-const SECTIONS = [
-  ["summary", "Summary", drawSummary, ["summary", "objective", "distinct", "notes", "budget", "held_out", "has_held_out"]],
-  ["best", "Best program", drawBest, ["summary"]],
-  ["convergence", "Convergence", drawConvergence, ["convergence", "improvements", "objective"]],
-  ["unseen", "Unseen instances", drawUnseen, ["held_out", "has_held_out", "summary"]],
-  ["top", "Best behaviours", drawTop, ["top"]],
-  ["portfolio", "Portfolio", drawPortfolio, ["portfolio"]],
-  ["metrics", "Metrics", metricsChart(), ["metrics", "candidates", "objective"]],
-  ["map", "Map of behaviours", drawMap, ["map", "summary"]],
-  ["behaviour_vs_text", "Behaviour versus text", drawBehaviourVsText, ["behaviour_vs_text"]],
-  ["replay", "Replay", replay(), ["scenes"]],
-  ["diversity", "Diversity", drawDiversity, ["diversity"]],
-  ["lineage", "Genealogy", drawLineage, ["lineage"]],
-  ["candidates", "Candidates", candidatesTable(), ["candidates", "metrics"]],
-  ["failures", "Failures", drawFailures, ["failures"]],
-  ["making", "How it was made", drawMaking, ["made", "summary"]],
-];
-const ALWAYS = ["summary", "candidates", "failures", "making"]; // the others show feasible candidates, and are hidden without any
-const PATIENCE = 150; // milliseconds after the last change of the window's size until charts are drawn again
-const drawn = new Map(); // what each section shows, as JSON: an unchanged section is not redrawn, so readers keep their place
-let drawnFor = 0; // the width in pixels for which the charts were drawn
+const DRAWN = { candidates: candidatesTable(), replay: replay() }; // sections that scripts make
+const views = new Map(); // the charts' views, by name
+const root = document.documentElement;
+const isDark = () => (root.style.colorScheme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
-/** Show a document in place of the one before. */
-function render(found) {
-  shown = found;
-  texts = null;
-  document.title = `${found.summary.run} · behavesim`;
-  drawHead(found);
-  order(found);
-  if (drawnFor !== room()) drawn.clear();
-  drawnFor = room();
-  for (const [id, , draw, parts] of SECTIONS) {
-    const isHidden = !found.summary.best && !ALWAYS.includes(id);
-    for (const element of [document.getElementById(id), document.querySelector(`#contents [href="#${id}"]`)]) element.hidden = isHidden;
-    if (isHidden) continue;
-    const now = JSON.stringify(parts.map((part) => found[part]));
-    if (drawn.get(id) !== now) document.querySelector(`#${id} > div`).replaceChildren(...draw(found));
-    drawn.set(id, now);
+/** A chart's specification as wide as its place, in the colours of the theme. */
+function specification(name, place) {
+  const text = JSON.stringify(shown.charts[name]);
+  const spec = JSON.parse(isDark() ? text.replace(/#[0-9a-f]{6}/g, (colour) => shown.dark[colour] ?? colour) : text);
+  const height = Math.min(shown.heights[name], Math.max(220, place.clientWidth));
+  return { ...spec, width: "container", height, autosize: { type: "fit", contains: "padding" } };
+}
+
+/** The candidates in the span that a reader marked on a chart; none where nothing is marked. */
+function inside(spec, view, marked) {
+  const fields = Object.entries(marked ?? {});
+  if (!fields.length) return [];
+  const chosen = (field) => ({ x: ["across", "along"], y: ["up"] })[field]?.find((each) => spec.params.some(({ name }) => name === each));
+  const ends = fields.map(([field, span]) => [chosen(field) ? view.signal(chosen(field)) : field, Math.min(...span), Math.max(...span)]);
+  const rows = spec.layer.find(({ params }) => params?.some(({ name }) => name === "brush")).data.values;
+  return rows.filter((row) => ends.every(([field, low, high]) => row[field] >= low && row[field] <= high)).map(({ candidate }) => candidate);
+}
+
+/** Mark the same programs in all charts. */
+function mark(candidates) {
+  for (const view of views.values()) if ("chosen" in view.getState().signals) view.signal("chosen", candidates).runAsync();
+}
+
+async function drawChart(place) {
+  const name = place.dataset.chart;
+  const spec = specification(name, place);
+  views.get(name)?.finalize();
+  const actions = { export: { svg: true, png: true }, source: false, compiled: false, editor: false };
+  const { view } = await vegaEmbed(place, spec, { mode: "vega-lite", ast: true, renderer: "svg", logLevel: 1, actions, downloadFileName: name, tooltip: { theme: isDark() ? "dark" : "light" } });
+  views.set(name, view);
+  view.addEventListener("click", (_, item) => item?.datum?.candidate !== undefined && openProgram(item.datum.candidate));
+  if ("brush" in view.getState().signals) view.addSignalListener("brush", (_, marked) => mark(inside(spec, view, marked)));
+}
+
+/** Draw the charts in an element one after the other, so that the page answers between two of them. */
+async function drawCharts(element) {
+  for (const place of element.querySelectorAll("[data-chart]")) {
+    if (!place.isConnected) continue; // a newer page came meanwhile
+    await drawChart(place);
+    await new Promise((then) => setTimeout(then));
   }
 }
 
-/** Put the sections in order: the failures come first where no candidate is feasible, as they say why. */
-function order({ summary, failures }) {
-  const isFruitless = !summary.feasible && failures.length > 0;
-  const ids = SECTIONS.map(([id]) => id);
-  const wanted = isFruitless ? ["failures", ...ids.filter((id) => id !== "failures")] : ids;
-  const main = document.getElementById("main");
-  if (wanted.some((id, place) => main.children[place].id !== id)) main.append(...wanted.map((id) => document.getElementById(id)));
+/** Fill what scripts make in an element: highlighted programs, buttons that copy, tables and charts. */
+function fill(element) {
+  for (const each of element.querySelectorAll("[data-code]")) {
+    const source = each.textContent;
+    programTabs(source, []).then((tabs) => each.replaceWith(h("div", { class: "best" }, h("div", { class: "controls" }, copyButton(source, "the program")), tabs)));
+  }
+  for (const each of element.querySelectorAll(".command")) each.append(copyButton(each.textContent, "the command"));
+  for (const each of element.querySelectorAll("[data-script]")) each.replaceChildren(...DRAWN[each.dataset.script](shown));
+  return drawCharts(element);
 }
 
-let settled = null;
-addEventListener("resize", () => {
-  clearTimeout(settled);
-  settled = setTimeout(() => drawnFor !== room() && render(shown), PATIENCE);
-});
+function addThemeButton() {
+  const toggle = (event) => {
+    root.style.colorScheme = isDark() ? "light" : "dark";
+    event.currentTarget.setAttribute("aria-pressed", isDark());
+    drawCharts(document);
+  };
+  document.querySelector("h1").after(h("button", { type: "button", "aria-pressed": isDark(), click: toggle }, "Dark"));
+}
 
-document.getElementById("main").append(
-  ...SECTIONS.map(([id, title]) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), h("div"))),
-);
-document.getElementById("contents").append(...SECTIONS.map(([id, title]) => h("a", { href: `#${id}` }, title)));
-render(JSON.parse(document.getElementById("document").textContent));
-openNamed();
+/** Show a newer page in place of the one before; sections that are the same stay as their reader left them. */
+function render({ title, head, sections, data }) {
+  [shown, texts] = [data, null];
+  document.title = `${title} · behavesim`;
+  document.getElementById("head").innerHTML = head; // made by the server, which escapes what is in a run, as below
+  addThemeButton();
+  const [main, contents] = ["main", "contents"].map((id) => document.getElementById(id));
+  const links = Object.keys(sections).map((name) => h("a", { href: `#${name}` }, name.replaceAll(/[_-]/g, " ")));
+  contents.replaceChildren(...contents.querySelectorAll("a:not([href^='#'])"), ...links);
+  Object.entries(sections).forEach(([name, [words, body, version]], place) => {
+    const section = document.getElementById(name) ?? h("section", { id: name, "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title` }), h("div"));
+    if (main.children[place] !== section) main.insertBefore(section, main.children[place] ?? null);
+    if (section.dataset.version === version) return;
+    section.dataset.version = version;
+    section.querySelector("h2").textContent = words[0].toUpperCase() + words.slice(1);
+    if (!section.querySelector("[data-script]")) section.querySelector(":scope > div").innerHTML = body;
+    fill(section);
+  });
+  for (const section of [...main.children]) if (!(section.id in sections)) section.remove();
+}
+
+shown = JSON.parse(document.getElementById("document").textContent);
+globalThis.behavesim = { render, ready: null };
+document.addEventListener("click", ({ target }) => {
+  const opened = target.closest?.("button[data-candidate]");
+  if (opened) openProgram(Number(opened.dataset.candidate));
+});
+addThemeButton();
+globalThis.behavesim.ready = fill(document);
 addEventListener("hashchange", openNamed);
-globalThis.behavesim = { render };
+openNamed();

@@ -1,10 +1,10 @@
-// One candidate: its facts, its program, and the changes since its parents.
+// One candidate: its facts, its program, the changes since its parents, and what the model read and wrote.
 
 const TEMPLATE = -1;
-let shown = null; // the document that the page shows
+let shown = null; // the data that the page draws
 let texts = null; // a promise of the texts of the template and the candidates; null until one is needed
 
-/** A promise of the template's and then all candidates' texts: `[source, thought, message, scores, feedback, metrics]` or null for each. */
+/** A promise of the texts of the template and then all candidates, as lists; null where there are none. */
 function unpackedTexts() {
   texts ??= (async () => {
     const bytes = Uint8Array.from(atob(shown.texts), (character) => character.charCodeAt(0));
@@ -14,39 +14,31 @@ function unpackedTexts() {
 }
 
 async function textOf(candidate) {
-  const [source, thought, message, scores, feedback, metrics] = (await unpackedTexts())[candidate + 1] ?? [null, "", "", [], "", []];
-  return { source, thought, message, scores, feedback, metrics };
+  const [source, thought, message, scores, feedback, metrics, prompt, reply] = (await unpackedTexts())[candidate + 1] ?? [null, "", "", [], "", []];
+  return { source, thought, message, scores, feedback, metrics, prompt, reply };
 }
 
-const named = (candidate) => (candidate === TEMPLATE ? "the template" : `candidate ${candidate}`);
+const named = (candidate) => (candidate === TEMPLATE ? "the template" : shown.names?.[candidate] ?? `candidate ${candidate}`);
 
 /** A candidate's values by the names of the columns; for the template those that are known. */
 function cellsOf(candidate) {
   const columns = shown.candidates;
   if (candidate !== TEMPLATE) return Object.fromEntries(Object.keys(columns).map((name) => [name, columns[name][candidate]]));
-  const { score: worth = null, gap = null } = shown.summary.template ?? {};
-  return { status: "feasible", operator: "template", score: worth, gap, parents: [], candidate };
+  return { status: "feasible", operator: "template", parents: [], candidate, ...shown.template };
 }
 
 /** A button that opens the dialog on a candidate. */
-function opener(candidate, text = named(candidate)) {
-  return h("button", { class: "link", type: "button", click: () => openProgram(candidate) }, text);
-}
+const opener = (candidate, text = named(candidate)) => h("button", { class: "link", type: "button", "data-candidate": candidate }, text);
 
-/** A candidate's operator, parents, island and model, as text. */
-function origin(cells) {
-  const { operator, parents, group, model } = cells;
-  const from = parents.length ? `from ${parents.map((p) => (p === TEMPLATE ? "the template" : p)).join(" and ")}` : "";
-  return [operator, from, group == null ? "" : `island ${group}`, model ?? ""].filter(Boolean).join(" · ");
-}
-
-/** Tabs with the program, and with its changes since each parent that has a program. */
-async function programTabs(source, parents) {
-  const known = await Promise.all([...new Set(parents)].map(async (parent) => [parent, (await textOf(parent)).source]));
+/** Tabs with the program, its changes since each parent and the template, and its prompt and reply if they are known. */
+async function programTabs(source, parents, texts = {}) {
+  const known = await Promise.all([...new Set([...parents, TEMPLATE])].map(async (parent) => [parent, (await textOf(parent)).source]));
   const views = [
-    ["Program", () => code(source)],
-    ...known.filter(([, text]) => text).map(([parent, text]) => [`Changes from ${named(parent)}`, () => changes(text, source)]),
+    ...(source ? [["Program", () => code(source)]] : []),
+    ...known.filter(([, text]) => text && source && text !== source).map(([parent, text]) => [`Changes from ${named(parent)}`, () => changes(text, source)]),
+    ...["prompt", "reply"].filter((name) => texts[name]).map((name) => [name[0].toUpperCase() + name.slice(1), () => h("pre", { tabindex: 0, class: "words" }, texts[name])]),
   ];
+  if (!views.length) return h("p", { class: "empty" }, "It has no program.");
   const panel = h("div", { role: "tabpanel" });
   const tabs = views.map(([name]) => h("button", { role: "tab", type: "button", click: (event) => choose(event.target) }, name));
   const choose = (tab) => {
@@ -67,54 +59,51 @@ async function programTabs(source, parents) {
   return h("div", {}, tabs.length > 1 && h("div", { class: "controls", role: "tablist", keydown: move }, tabs), panel);
 }
 
-/** Buttons for the programs that behave most like a candidate; a text if it is not on the map, null if it has no behaviour. */
-function nearestInBehaviour(candidate, cells) {
-  const place = shown.map.places.find((each) => each.candidate === candidate);
-  if (!place) return cells.status === "feasible" && candidate !== TEMPLATE && shown.map.places.length ? h("span", { class: "note" }, `not on the map; see: behavesim show ${shown.summary.run} ${candidate}`) : null;
-  return h("span", {}, place.nearest.flatMap((each, index) => [index ? ", " : "", opener(each.candidate), h("span", { class: "note" }, ` ${each.similarity.toFixed(3)}`)]));
-}
-
-/** A link to the open page with this candidate's dialog. */
-const linkTo = (candidate) => `#candidate-${candidate}`;
-
 /** Open the dialog that the page's address names, if any. */
 function openNamed() {
   const found = /^#candidate-(-?\d+)$/.exec(location.hash);
   if (found && Number(found[1]) >= TEMPLATE && Number(found[1]) < shown.candidates.candidate.length) openProgram(Number(found[1]));
 }
 
-/** What of a candidate's CPU time counts towards the limit, as the end of a text; "" if it is not known. */
-const ofTheLimit = (cells) => (cells.counted_s == null ? "" : `; ${cells.counted_s.toFixed(3)} of the ${shown.limit_s} s that count`);
+const between = (elements) => elements.flatMap((each, index) => (index ? [", ", each] : [each]));
 
 /** Open the dialog on a candidate, the template being −1. */
 async function openProgram(candidate) {
   const [cells, text] = [cellsOf(candidate), await textOf(candidate)];
+  if (!text.prompt && globalThis.behavesim.ask) Object.assign(text, await globalThis.behavesim.ask(candidate)); // a server has all prompts
   const name = named(candidate);
-  history.replaceState(null, "", linkTo(candidate)); // so that the address can be kept or sent
-  const parents = cells.parents.flatMap((parent, index) => [index ? ", " : "", opener(parent)]);
-  openDialog(
-    name[0].toUpperCase() + name.slice(1),
-    facts([
-      ["status", cells.reason ? `${cells.status} in ${cells.stage}: ${cells.reason}` : cells.status],
-      ["score", cells.score === null ? "" : score(cells.score)],
-      ["gap", cells.gap === null ? "" : percent(cells.gap)],
-      ["on each instance", text.scores.length > 1 ? text.scores.map(score).join("  ") : ""],
-      ...text.metrics.map(([metric, value]) => [metric, inWords(value)]),
-      ["nearest in behaviour", nearestInBehaviour(candidate, cells)],
-      ["parents", parents.length ? h("span", {}, parents) : ""],
-      ["operator", cells.operator],
-      ["island", cells.group],
-      ["model", cells.model],
-      ["copy of", cells.copy_of == null ? "" : opener(cells.copy_of)],
-      ["CPU time", cells.cpu_s == null ? "" : `${cells.cpu_s.toFixed(3)} s${ofTheLimit(cells)}`],
-      ["thought", text.thought],
-      ["link", h("a", { href: linkTo(candidate) }, linkTo(candidate))],
-      ["message", text.message && h("span", { class: "message" }, text.message)],
-    ]),
-    h("div", { class: "controls" },
-      cells.score === null || cells.score === undefined ? null : h("button", { type: "button", click: () => turnTo(candidate) }, "Show its genealogy"),
-      text.source ? copyButton(trimmed(text.source), name) : null),
-    text.feedback ? h("details", { class: "feedback" }, h("summary", {}, "Feedback"), h("pre", {}, text.feedback)) : null,
-    text.source ? await programTabs(text.source, cells.parents) : h("p", { class: "empty" }, "It has no program."),
+  const limit = cells.counted_s == null ? "" : `; ${cells.counted_s.toFixed(3)} of the ${shown.limit_s} s that count`;
+  const near = (shown.nearest?.[candidate] ?? []).map(([other, similarity]) => h("span", {}, opener(other), h("span", { class: "note" }, ` ${similarity.toFixed(3)}`)));
+  const entries = [
+    ["status", cells.reason ? `${cells.status} in ${cells.stage}: ${cells.reason}` : cells.status],
+    ["score", cells.score == null ? "" : score(cells.score)],
+    ["gap", cells.gap == null ? "" : percent(cells.gap)],
+    ["on each instance", text.scores.length > 1 ? text.scores.map(score).join("  ") : ""],
+    ...text.metrics.map(([metric, value]) => [metric, inWords(value)]),
+    ["nearest in behaviour", near.length ? between(near) : ""],
+    ["to the nearest of another group", cells.elsewhere == null ? "" : `distance ${cells.elsewhere.toFixed(3)}`],
+    ["parents", between(cells.parents.map((parent) => opener(parent)))],
+    ["operator", cells.operator],
+    [shown.names ? "group" : "island", cells.group],
+    ["model", cells.model],
+    ["copy of", cells.copy_of == null ? "" : opener(cells.copy_of)],
+    ["CPU time", cells.cpu_s == null ? "" : `${cells.cpu_s.toFixed(3)} s${limit}`],
+    ["thought", text.thought],
+    ["link", h("a", { href: `#candidate-${candidate}` }, `#candidate-${candidate}`)],
+    ["message", text.message && h("span", { class: "message" }, text.message)],
+  ];
+  history.replaceState(null, "", `#candidate-${candidate}`); // so that the address can be kept or sent
+  const dialog = document.getElementById("program");
+  dialog.onclose = () => location.hash.startsWith("#candidate-") && history.replaceState(null, "", "#");
+  const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
+  dialog.replaceChildren(
+    h("header", {}, h("h2", { id: "program-title" }, name[0].toUpperCase() + name.slice(1)), text.source ? copyButton(trimmed(text.source), name) : "", close),
+    h("dl", { class: "facts" }, entries.filter(([, fact]) => fact != null && fact !== "" && fact.length !== 0).map(([about, fact]) => h("div", {}, h("dt", {}, about), h("dd", {}, fact)))),
+    text.feedback ? h("details", { class: "feedback" }, h("summary", {}, "Feedback"), h("pre", {}, text.feedback)) : "",
+    await programTabs(text.source, cells.parents, text),
   );
+  if (dialog.open) close.focus();
+  else dialog.showModal();
+  dialog.scrollTop = 0;
 }
+

@@ -48,11 +48,11 @@ function candidatesTable() {
     const words = search.value.trim().toLowerCase();
     const wanted = FILTERS.filter((name) => selects[name].value !== "").map((name) => [columns[name], selects[name].value]);
     const values = columns[sorted.column];
-    const order = sorted.isDown ? d3.descending : d3.ascending;
+    const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0) * (sorted.isDown ? -1 : 1);
     const isMetric = sorted.column.startsWith(METRIC);
     // behind the numbers of a metric come its words, such as "nan": what is not finite is never the best
     const isKnown = (value) => (isMetric ? (typeof value === "number" ? 2 : Number(value != null)) : Number(value !== null && value !== undefined && value.length !== 0));
-    places = d3.range(columns.candidate.length)
+    places = [...columns.candidate.keys()]
       .filter((place) => wanted.every(([column, value]) => String(column[place]) === value))
       .filter((place) => !words || String(columns.candidate[place]) === words || (sources?.[place] ?? "").includes(words))
       .sort((a, b) => isKnown(values[b]) - isKnown(values[a]) || order(values[a], values[b]) || a - b);
@@ -93,7 +93,7 @@ function candidatesTable() {
 
   function options(name) {
     const chosen = selects[name].value;
-    const values = [...new Set(columns[name].filter((value) => value !== null))].sort(d3.ascending);
+    const values = [...new Set(columns[name].filter((value) => value !== null))].sort((a, b) => (a < b ? -1 : 1));
     selects[name].replaceChildren(h("option", { value: "" }, `any ${called(name)}`), ...values.map((value) => h("option", { value, selected: String(value) === chosen }, value)));
     selects[name].hidden = values.length < 2;
   }
