@@ -75,6 +75,10 @@ TryHeldOut = Annotated[
 Unfinished = Annotated[
     bool, typer.Option("--unfinished", help="Include runs in the tests that ended before their budget was spent.")
 ]
+Against = Annotated[
+    str | None,
+    typer.Option("--against", metavar="GROUP", help="Test each group against this one alone, and not all pairs."),
+]
 AsLatex = Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")]
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 
@@ -91,6 +95,7 @@ def report(
     shifted: Shifted = False,
     metric: Metrics = None,
     unfinished: Unfinished = False,
+    against: Against = None,
     as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,
     workers: Workers = None,
@@ -116,7 +121,7 @@ def report(
     loaded = _load_runs(folders)
     unseen: list[Unseen] = ["held-out", "shifted"] if shifted else ["held-out"] if held_out else []
     reports = asyncio.run(reports_of(loaded, tell, unseen, workers))
-    compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
+    compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished, against=against)
     for each in reports:
         for note in each.all_notes if len(reports) == 1 else each.notes:  # a comparison shows no details of its runs
             tell(f"{each.summary.run}: {note}")

@@ -32,6 +32,7 @@ from behavesim.analysis.statistics import (
     sample,
     summarise_pairs,
 )
+from behavesim.base.errors import UsageError
 from behavesim.base.text import ScoreSource
 from behavesim.proposers.proposer import models_asked
 
@@ -265,17 +266,23 @@ def comparison(
     pairs: Pairs | None = None,
     metrics: Sequence[Metric] = METRICS,
     tests_unfinished: bool = False,
+    against: str | None = None,
 ) -> RunComparison:
     """Compare runs: for each task and its instances, return the groups with their results and the tests between them.
 
-    Tests are between the given pairs of groups, or all pairs (`group_tests`), and use unfinished runs only if
-    `tests_unfinished`. If fewer than two runs remain without repeats, there are no groups and no tasks. Raises
-    UsageError if a user's own metric fails.
+    Tests are between the given pairs of groups, or each group and the one labelled `against`, or all pairs
+    (`group_tests`), and use unfinished runs only if `tests_unfinished`. If fewer than two runs remain without repeats,
+    there are no groups and no tasks. Raises UsageError if a user's own metric fails, or there is no group `against`.
     """
     runs = [add_metrics(run, metrics) for run in runs]
     again = set(repeats(runs))  # counted once, since copies are no independent samples
     counted = [run for place, run in enumerate(runs) if place not in again]
     groups = group_runs(counted) if len(counted) > 1 else []
+    if against is not None:
+        labels = list(dict.fromkeys(group.label for group in groups))
+        if against not in labels:
+            raise UsageError(f"there is no group {against!r} to compare with; there are {', '.join(labels)}")
+        pairs = [(label, against) for label in labels if label != against]
     # by default without unfinished runs: they asked for fewer candidates than those they would be compared with
     tested = groups if tests_unfinished else [group.finished for group in groups]
     tasks = _by_task(groups, tested, pairs, metrics)

@@ -65,7 +65,14 @@ _AXIS = {"labelColor": INK, "titleColor": INK, "gridColor": RULE, "domainColor":
 CONFIG: Spec = {
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif",
     "axis": {**_AXIS, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelOverlap": True},
-    "legend": {"labelColor": INK, "titleColor": INK, "orient": "bottom", "labelFontSize": 12, "labelLimit": 320}
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "orient": "bottom",
+        "symbolOpacity": 1,
+        "labelFontSize": 12,
+        "labelLimit": 320,
+    }
     | {"titleFontSize": 12, "titleFontWeight": "normal", "columns": 2, "symbolStrokeWidth": 2.5},
     "title": {"color": INK, "fontSize": 13, "fontWeight": "normal"},
     "view": {"stroke": None},

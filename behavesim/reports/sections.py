@@ -389,14 +389,17 @@ def _matrix(of: SeveralRuns) -> Section:
         if metric is None or not means:
             continue
         leader = (max if metric.direction == "higher" else min)(means, key=lambda label: means[label])
-        worse = {label for t in task.tests if t.is_significant and leader in (t.a, t.b) for label in (t.a, t.b)} - {
-            leader
-        }
-        cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in worse)}" or None for label in labels)
+        pairs = [{test.a, test.b} for test in task.tests]
+        common = set.intersection(*pairs) if pairs else set[str]()
+        base = common.pop() if len(common) == 1 else leader  # the one group that all tests are against, if any
+        told = [{test.a, test.b} for test in task.tests if test.is_significant and base in (test.a, test.b)]
+        differ = set[str]().union(*told) - {base}
+        cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in differ)}" or None for label in labels)
         best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
         rows.append((name.removeprefix(" on "), metric.column.heading, *cells))
     columns = (Column("task"), Column("by"), *(Column(label, WRITTEN) for label in labels))
-    caption = f"{BOLD}. † Significantly different from the best by the primary test, after Holm."
+    said = "Significantly different from the best, or from the one group of all tests (primary test, after Holm)"
+    caption = f"{BOLD}. † {said}."
     table = Table("matrix", "tasks and groups", columns, tuple(rows), caption, best=frozenset(best), keys=2)
     return _of_table("matrix", table) if len(of.tasks) > 1 else Section("matrix", "")
 

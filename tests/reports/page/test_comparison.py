@@ -163,5 +163,9 @@ async def test_a_comparison_on_several_tasks_begins_with_a_row_for_each(opened: 
     assert [column.name for column in table.columns[2:]] == ["eoh", "niche", "best-of-n"]
     assert table.rows[0][2:] == ("25.00", "125.00†", "225.00†")
     assert table.best == {(0, 2), (1, 2)}
+    (against,) = section(comparison(grid(), against="niche"), "matrix").tables
+    assert against.rows[0][2:] == ("25.00†", "125.00", "225.00†")
+    with pytest.raises(UsageError, match="there is no group 'other'"):
+        comparison(grid(), against="other")
     page = await opened(html(comparison_page(compared)))
     await expect(page.locator("main > section").first).to_have_id("matrix")
