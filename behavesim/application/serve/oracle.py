@@ -26,7 +26,7 @@ from behavesim.prompts.behaviour_diff import first_difference, step_in_words
 from behavesim.prompts.feedback import prose, quote_lines, sendable
 from behavesim.prompts.wording import AnswerFormat, contract
 from behavesim.reports.markup import markdown
-from behavesim.reports.tables import summary_table
+from behavesim.reports.sections import run_sections
 from behavesim.state.events import TEMPLATE
 from behavesim.task import InWords, Metrics, Task, instances_of
 from behavesim.task.verdict import Failure, Verdict
@@ -178,7 +178,7 @@ class Oracle:
         """Return the run's report as Markdown."""
         with self._lock:
             found = report(self._followed())
-            return markdown([summary_table(found.summary), *found.tables()])
+            return markdown([table for section in run_sections(found, {}) for table in section.tables])
 
     def _followed(self) -> Run:
         if self._run is None:
