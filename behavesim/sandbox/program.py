@@ -200,9 +200,21 @@ def serve_calls(entry_point: str, limit: int, source: str, progress: Progress, f
         shared: Shared = {}
         while data := _next_question(fd, progress):
             arguments, named, shared = _decode_question(data, shared)
-            send(fd, _answer_to(function, arguments, named, limit))
+            if not _is_sent(fd, _answer_to(function, arguments, named, limit)):
+                return
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
-        send(fd, encode_failed_answer(*reason_and_message(error)))
+        _is_sent(fd, encode_failed_answer(*reason_and_message(error)))
+
+
+def _is_sent(fd: int, answer: bytes) -> bool:
+    """Send an answer; False if nobody waits for it any more."""
+    # The process that asked was stopped, perhaps since the machine was busy. How it ended says what follows. If this
+    # one failed for it, the program would be blamed: it would have "called os._exit" or kept state.
+    try:
+        send(fd, answer)
+    except ConnectionError:
+        return False
+    return True
 
 
 def _next_question(fd: int, progress: Progress) -> bytes | bytearray:

@@ -244,6 +244,15 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
     serving.join()  # or it would end the link of a later test, whose descriptors have the same numbers
 
 
+def test_a_process_whose_asker_was_stopped_ends_in_order() -> None:
+    here, there = socket.socketpair()
+    question, _ = encode_question((1,))
+    here.sendall(question)
+    here.close()
+    serve_calls("echo", LIMIT, "def echo(answer):\n    return answer\n", Progress(), there.fileno())
+    there.close()
+
+
 def test_a_process_that_answers_twice_or_no_more_is_refused(link: tuple[int, int]) -> None:
     here, there = link
     remote = RemoteFunction(here, "", LIMIT)
