@@ -16,7 +16,7 @@ _PLAIN = frozenset((bool, int, float, str, type(None)))
 def to_json(value: Any) -> Any:
     """Return what a program returned as values of JSON, which `from_json` takes back; raises TypeError for other kinds.
 
-    It may consist of numbers, arrays of them, texts, None, lists, tuples and mappings.
+    It may consist of numbers, arrays of them, texts, bytes, None, lists, tuples and mappings.
     """
     if isinstance(value, complex) and not isinstance(value, np.generic):
         value = np.complex128(value)
@@ -26,6 +26,8 @@ def to_json(value: Any) -> Any:
         return {"array": numbers.tolist(), "type": value.dtype.str, "shape": list(value.shape)}
     if type(value) in _PLAIN:
         return value
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
     if isinstance(value, tuple):
         return {"tuple": [to_json(each) for each in value]}
     if isinstance(value, list):
@@ -44,6 +46,8 @@ def from_json(value: Any) -> Any:
         return value
     if "tuple" in value:
         return tuple(from_json(each) for each in value["tuple"])
+    if "bytes" in value:
+        return bytes.fromhex(value["bytes"])
     if "pairs" in value:
         return {from_json(name): from_json(each) for name, each in value["pairs"]}
     # an untrusted process wrote this: a type of objects would run code where it is read

@@ -136,12 +136,16 @@ def test_replies_that_do_not_fit_are_refused() -> None:
 
 def test_replies_come_back_as_they_were() -> None:
     replies = [None, (1, [2.5, "a"]), np.float32(0.1), np.arange(6.0).reshape(2, 3), {"a": np.array([True])}, math.inf]
+    replies += [b"\0\xff", 1j, np.array([1 + 2j, 3]), [1, [2.5, None]]]
 
     class Asks:
         def evaluate_program(self, text, function):
             for expected in replies:
                 found = function()
-                assert repr(found) == repr(expected) and type(found) is type(expected)
+                assert (
+                    np.array_equal(found, expected) if isinstance(expected, complex) else repr(found) == repr(expected)
+                )
+                assert isinstance(found, type(expected))
             return 1.0
 
     left = iter(replies)
