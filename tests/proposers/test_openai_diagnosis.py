@@ -41,8 +41,8 @@ async def saying(
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.read(2**16)
-        while not (isinstance(noise, bytes) or asked.endswith(b"}")):
-            asked += await reader.read(2**16)
+        while not (isinstance(noise, bytes) or asked.endswith(b"}")) and (more := await reader.read(2**16)):
+            asked += more
         writer.write(noise if isinstance(noise, bytes) else noise(asked))
         writer.close()
 
