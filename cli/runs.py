@@ -169,9 +169,9 @@ def demo(
     show_sections(first_screen(report, {}))
     page = folder.path / "page.html"
     write_page(report, page)
-    say(f"      behavesim show {folder.argument} template best    what the model changed")
+    say(f"      behavesim show {folder.argument} template best  # what the model changed")
     others = ", ".join(other for other in known if other != name)
-    say(f"      behavesim demo NAME    another recorded search: {others}")
+    say(f"      behavesim demo NAME  # another recorded search: {others}")
     say(f"the page, for a browser: {page.resolve()}")
 
 

@@ -216,10 +216,20 @@ class Run:
     def validated_gain(self, candidate: Candidate) -> float | None:
         """Return the gain on the template by which a program was recommended, a fraction; None if it was not tried.
 
-        It is on search and validation instances together, after a race on fresh ones.
+        It is on search and validation instances together, after a race on fresh ones. It is None, too, where template
+        and program have scores of other signs, as logarithms may: a share says nothing there.
         """
-        event = self.state.recommended
-        return None if event is None or TEMPLATE not in event.worth else event.worth.get(candidate.candidate)
+        event, template = self.state.recommended, self.template
+        if event is None or TEMPLATE not in event.worth:
+            return None
+        if (
+            template is None
+            or template.score is None
+            or candidate.score is None
+            or template.score * candidate.score < 0
+        ):
+            return None
+        return event.worth.get(candidate.candidate)
 
     @property
     def certificate(self) -> Certificate | None:
