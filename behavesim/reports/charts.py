@@ -527,9 +527,9 @@ def below(name: str, title: str, *charts: Chart) -> Chart:
 
 
 def _square(points: Sequence[tuple[float, float]]) -> Spec:
-    """Axes across and up of equal lengths, with room for all points."""
+    """Axes across and up of equal lengths, with room for all points and the names above some."""
     sides = list(zip(*points, strict=True))
-    reach = 1.08 * max((max(each) - min(each)) / 2 for each in sides) or 1.0
+    reach = 1.15 * max((max(each) - min(each)) / 2 for each in sides) or 1.0
     centres = [(min(each) + max(each)) / 2 for each in sides]
     scales = ({"domain": [at - reach, at + reach], "nice": False, "zero": False} for at in centres)
     return {name: _number(name, axis=None, scale=scale) for name, scale in zip("xy", scales, strict=True)}
