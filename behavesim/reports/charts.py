@@ -122,11 +122,12 @@ class Chart:
         size = {} if width is None or self.height is None else {"width": width, "height": height or self.height}
         return {"description": self.title, "background": PAPER, **self.spec, **size, "config": CONFIG}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write the chart, as wide as a column of a paper, as the kind of file that the name's end says.
 
         Equal charts give equal files. Raises UsageError without vl-convert, or if the file cannot be written.
         """
+        path = Path(path)
         check_figure(path)
         import vl_convert
 

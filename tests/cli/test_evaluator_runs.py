@@ -217,7 +217,7 @@ def test_splits_that_an_evaluator_does_not_have_are_named_in_a_line(
 def test_a_report_advises_held_out_instances_only_where_the_task_has_some(behavesim: Command, shown: str) -> None:
     assert "--held-out" not in behavesim("report", "first").out
     assert behavesim("report", "first", "--html", "first.html").code == 0
-    assert '"has_held_out":false' in Path("first.html").read_text().replace(" ", "")
+    assert "--held-out" not in Path("first.html").read_text()
 
 
 def test_an_experiment_takes_an_evaluators_task_file(behavesim: Command, tmp_path: Path, first: str) -> None:
