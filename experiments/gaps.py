@@ -1,4 +1,4 @@
-"""Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py small-budgets`, or `race`.
+"""Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py small-budgets`, `race` or `tune`.
 
 The tests are the plan's, NAME.toml: of each pair the gap of the first minus that of the second, so that less than 0 is
 better. NAME.csv has the gaps, as fractions.
