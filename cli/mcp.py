@@ -28,7 +28,17 @@ from .evaluator import (
     ShowOption,
     open_task,
 )
-from .options import RUNS, AllowWeakIsolation, Assignments, Budget, RunName, RunsDir, Workers, complete_tasks
+from .options import (
+    RUNS,
+    AllowWeakIsolation,
+    Assignments,
+    Budget,
+    ConfigFile,
+    RunName,
+    RunsDir,
+    Workers,
+    complete_tasks,
+)
 from .output import tell
 
 if TYPE_CHECKING:
@@ -66,7 +76,7 @@ def mcp(
     workers: Workers = None,
     port: Port = None,
     allow_weak_isolation: AllowWeakIsolation = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
+    config: ConfigFile = None,
     assignments: Assignments = None,
     runs_dir: RunsDir = RUNS,
     name: RunName = None,
@@ -121,9 +131,7 @@ def _run_to_go_on(task: str | None, name: str | None, runs_dir: Path) -> RunFold
     """Return the run that `name`, or else `task`, is the id or path of; None if a new one is meant."""
     # by the whole id only: what begins like one may be a task
     text = name or task
-    if not text or not any((path / "run.db").is_file() for path in (runs_dir / text, Path(text))):
-        return None
-    return RunFolder.find(runs_dir, text)
+    return RunFolder.find(runs_dir, text) if text and RunFolder.is_named(runs_dir, text) else None
 
 
 def _next_launch(

@@ -158,6 +158,9 @@ Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.", autocompletion=complete_settings),
 ]
+ConfigFile = Annotated[
+    Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
+]
 Models = Annotated[
     list[str] | None, typer.Option("--model", help="A model, or NAME:WEIGHT (its share of requests); repeatable.")
 ]

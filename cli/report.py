@@ -205,11 +205,7 @@ def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: 
 def _all_sections(
     compared: RunComparison, chosen: Sequence[Metric], names: Sequence[str]
 ) -> list[tuple[str, Iterator[Section]]]:
-    """Return the sections of a report with the metrics `chosen`, as pairs of what they are about and the sections.
-
-    The comparison comes first, about "", if there are several runs; then each run, about its name, "" if it is alone.
-    Only sections with one of `names` are returned, all if `names` is empty.
-    """
+    """Return what sections are about, "" for a comparison and for a run alone, and those of `names` (empty: all)."""
     is_one = len(compared.runs) == 1
     found = [] if is_one else [("", comparison_sections(compared, names))]
     of_runs = ((run, run_sections(run, _values(run, chosen), names)) for run in compared.runs)

@@ -61,6 +61,7 @@ from .options import (
     AsJson,
     Assignments,
     Budget,
+    ConfigFile,
     Models,
     NamedRun,
     OneRun,
@@ -252,9 +253,6 @@ StartWith = Annotated[
 ]
 NewBudget = Annotated[int | None, typer.Option(help="Programs to generate in the whole run, rejected ones too.")]
 Repair = Annotated[int | None, typer.Option(help="Times to ask for a rejected candidate again, with the reason.")]
-ConfigFile = Annotated[
-    Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file; options and --set override them.")
-]
 DryRunOption = Annotated[
     bool,
     typer.Option(

@@ -42,6 +42,8 @@ def tune(
     target = out or tuned_path(file)
     if target.resolve() == file.resolve():
         raise UsageError(f"--out {target} is the program itself, which is never written over; name another file")
+    if not target.absolute().parent.is_dir():  # all trials would be for nothing
+        raise UsageError(f"there is no folder {target.absolute().parent}; name another file with --out")
     busy(f"tuning {file} in up to {evaluations} trials on {settings.workers} workers")
     counting = Counting(evaluations)
     try:

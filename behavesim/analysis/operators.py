@@ -19,8 +19,8 @@ from behavesim.state.race import relative_gains
 class OperatorYield:
     """What the requests of one kind to one model brought, and what they took.
 
-    `improved` candidates are better than the best program that their prompt showed, or the template if it showed none;
-    `gain` is the mean of the feasible ones on that program, a fraction. `bests` were the best of the run so far.
+    `improved` candidates are better than the best program that their prompt showed, or the template if it showed none.
+    `gain` is the mean gain of the feasible ones on that program, a fraction. `bests` were the best of the run so far.
     `tokens` and `cost_usd` are None if an endpoint did not say, or no model was asked.
     """
 

@@ -399,9 +399,9 @@ class Run:
     def to_pandas(self, *, template: bool = False) -> pandas.DataFrame:
         """Return a data frame with a row per candidate, indexed by number; raises ImportError without pandas.
 
-        Its columns are the fields of `Candidate`, with `gap` (a fraction), `prompt_tokens` and `completion_tokens`, a
-        column for each instance of the search, from "score.1" on, and one for each metric, such as "metrics.length". A
-        value that a candidate lacks is NaN. With `template`, the first row is the template's, -1.
+        Its columns are the fields of `Candidate`, `gap` (a fraction), `prompt_tokens` and `completion_tokens`. Each
+        instance of the search has one, from "score.1" on, and each metric one, such as "metrics.length". A value that a
+        candidate lacks is NaN. With `template`, the first row is the template's, -1.
         """
         sizes = [len(each.scores) for each in (self.template, *self.candidates) if each is not None]
         return frame(list(self.records(template=template)), max(sizes, default=0))

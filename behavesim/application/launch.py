@@ -161,7 +161,7 @@ def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
     # `text` is the run's id in `runs_dir`, or the path of its folder. A name is the run's id and the candidate's
     # number.
     # `RunFolder.find` takes the beginning of an id too, and would take a folder of programs for a run of that name
-    if not any((path / "run.db").is_file() for path in (runs_dir / text, Path(text))):
+    if not RunFolder.is_named(runs_dir, text):
         return []
     run = Run.load(RunFolder.find(runs_dir, text).path)
     return [(f"{run.folder.run}-{each.candidate}", each.source or "") for each in run.ranked()[:TOP]]

@@ -300,10 +300,10 @@ def tune(
         source: The program's text, or the path of its file as a `Path`.
         evaluations: Most trials with other numbers.
         seed: Seed of the trials.
-        settings: Those that `behavesim settings` lists, such as `workers`; None means the cores of this machine.
+        settings: Those that `behavesim list settings` lists, such as `workers`; None means the cores of this machine.
 
-    It needs no `await`, even in a notebook. Raises UsageError if the program has no numbers that may be tuned or a
-    setting does not fit, BehavesimError if it is rejected as it is, TaskError and SandboxError as `search` does.
+    It needs no `await`, even in a notebook. Raises UsageError if the program has no numbers that may be tuned, or a
+    setting does not fit. Raises BehavesimError if it is rejected as it is; TaskError and SandboxError as `search` does.
     """
     given = {"workers": cores(), **settings, "seed": seed}
     chosen, loaded = task_settings(_reference(TASKS, task), given)

@@ -96,10 +96,13 @@ class TunedProgram:
         """What came of it, in a line without a full stop."""
         if self.source is None:
             return f"none of {count_noun(self.evaluations, 'trial')} scored better"
-        scores = f"score {self.score_before:g} → {self.score_after:g} in {count_noun(self.evaluations, 'trial')}"
+        after = "unknown" if self.score_after is None else f"{self.score_after:g}"
+        scores = f"score {self.score_before:g} → {after} in {count_noun(self.evaluations, 'trial')}"
         if self.told_apart is None:
             return f"{scores}; the task has no other instances, so that this may be luck"
-        much = f"{100 * (self.gain or 0.0):+.2f} %"
+        if self.gain is None:
+            return f"{scores}; not told apart from what it was: one of both failed on other instances"
+        much = f"{100 * self.gain:+.2f} %"
         if self.interval is not None:
             much += f" [{100 * self.interval[0]:.2f}, {100 * self.interval[1]:.2f}]"
         said = "better for certain" if self.told_apart else "not told apart from what it was"
@@ -137,8 +140,8 @@ async def tune_program(
     """Tune the numbers of the program `text`, called `file`, in at most so many `evaluations`, `settings.workers` at
     once; `settings.seed` seeds the trials. `tried` is called after each program that was run.
 
-    Raises UsageError if the program has no numbers that may be tuned or isolation is too weak, ProgramRejected if it is
-    rejected as it is, and SandboxError or TaskError as an evaluation does.
+    Raises UsageError if the program has no numbers that may be tuned, or isolation is too weak. Raises ProgramRejected
+    if it is rejected as it is, and SandboxError or TaskError as an evaluation does.
     """
     program = extract_or_refuse(task, text)
     if isinstance(program, Failure):
@@ -161,7 +164,8 @@ async def tune_program(
         tuning = await tune_numbers(bench, numbers, seed, evaluations, task.objective, grounds)
         best = best_trial(tuning.gains)
         tuned = tuned_source(source, numbers, tuning)
-        last = await judge.evaluate(tuned)
+        # a trial's gain is over further instances too, and the score of the search's own is told
+        last = await judge.evaluate(tuned) if best else first
     found = certainty(tuning, task.objective) if grounds.check != "score" else None
     begin = max(0, text.find(source))  # what stands around the program in the file stays there
     is_inside = source in text

@@ -1,8 +1,8 @@
 """Check a journal's events: derive the one that should come next, and say how the recorded one differs.
 
-`Audit` derives decisions, replies and programs again. The events that no decision leads to (starts, forks, resumes,
-stops, clock readings, programs and advice) are checked for contradictions: most of what they say came from outside, so
-a journal cannot prove it. docs/explanation/durability.md lists what.
+`Audit` derives decisions, replies and programs again. No decision leads to starts, forks, resumes, stops, clock
+readings, and people's programs and advice. These are checked for contradictions: most of what they say came from
+outside, so a journal cannot prove it. docs/explanation/durability.md lists what.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ def files_of_task(path: Path, data_files: Sequence[str]) -> TaskFiles:
     """Return a task's file and the `Task.data_files` that it declares, a folder with the files in it. Nothing else.
 
     In folders, keys (`is_key`), links and Python's caches are left out. Raises TaskError for a path that is not below
-    the task's folder, names no file there or a hidden one, and if the files are too large or too many; OSError if one
-    cannot be read.
+    the task's folder, and for one that names no file there or a hidden one. It does so, too, if the files are too large
+    or too many. Raises OSError if one cannot be read.
     """
     found = [path]
     for text in data_files:

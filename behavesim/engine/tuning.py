@@ -357,7 +357,7 @@ class Tunes:
         able = [
             member
             for member in members[:CONSIDERED]
-            if member.candidate not in known and member.candidate != TEMPLATE and numbers_of(self.task, member.source)
+            if member.candidate not in known and member.candidate != TEMPLATE and _mechanism(self.task, member.source)
         ]
         mechanisms = {_mechanism(self.task, member.source) for member in state.tuned}
         scores = {member.scores for member in state.tuned}
@@ -372,8 +372,9 @@ class Tunes:
 
 @lru_cache(256)  # asked again at each decision while trials are to be had
 def _mechanism(task: Task, source: str) -> str:
-    """Return a hash that is equal for programs that differ in numbers and layout alone."""
-    numbers = numbers_of(task, source)
+    """Return a hash that is equal for programs that differ in numbers and layout alone; "" without numbers to tune."""
+    if not (numbers := numbers_of(task, source)):
+        return ""
     same = write_numbers(source, numbers, [math.copysign(3.0, number.value) for number in numbers])
     return form_of(task).hash(same)
 

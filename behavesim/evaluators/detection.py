@@ -96,9 +96,9 @@ NUMBERS = ("instance", "seed")
 def takes_number(convention: Convention, place: str, folder: Path) -> bool:
     """Whether an evaluator takes the number of an instance.
 
-    Its text, or that of a command's scripts in `folder`, speaks of INSTANCE; its function has a parameter of NUMBERS;
-    or it is a ShinkaEvolve script whose `num_runs` are runs with seeds, and the package is not installed: the stand-in
-    for its `run_shinka_eval` does one of them.
+    It does if its text, or that of a command's scripts in `folder`, speaks of INSTANCE, or if its function has a
+    parameter of NUMBERS. So does a ShinkaEvolve script whose `num_runs` are runs with seeds, unless the package is
+    installed: our stand-in for `run_shinka_eval` does one of these runs.
     """
     if convention == "command":
         words = (folder / word for word in re.findall(r"[\w./-]+\.\w+", place))

@@ -125,6 +125,11 @@ class RunFolder:
         return UsageError(f"cannot make the run's folder {self.path}: {reason}; choose another --runs-dir")
 
     @classmethod
+    def is_named(cls, runs: Path, text: str) -> bool:
+        """Whether `text` is the whole id of a run in `runs`, or the path of a run's folder."""
+        return any(cls(path).journal.is_file() for path in (runs / text, Path(text)))
+
+    @classmethod
     def find(cls, runs: Path, text: str) -> RunFolder:
         """Return the folder of a run given by its id in `runs`, a unique beginning of it, its path, or its journal's.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,7 @@ def test_nothing_is_written_if_it_is_not_better(behavesim: Command, mine: Path) 
         (("nosuch", "mine.py"), 2, "no task 'nosuch'"),
         ((CITIES, "missing.py"), 2, "missing.py"),
         ((CITIES, "mine.py", "--out", "mine.py"), 2, "is never written over"),
+        ((CITIES, "mine.py", "--out", "nowhere/better.py"), 2, "there is no folder"),
         ((CITIES, "broken.py"), 3, "broken.py was rejected (extraction: syntax)"),
         ((CITIES, "wrong.py"), 3, "wrong.py was rejected (evaluation: "),
     ],
@@ -102,6 +104,13 @@ def test_an_error_is_one_clear_line(
     ended = behavesim("tune", *arguments)
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err and len(ended.err.strip().splitlines()) <= 2
+
+
+def test_a_gain_that_is_unknown_is_not_told_as_0() -> None:
+    found = bs.tune(CITIES, PROGRAM, evaluations=12, workers=1)
+    failed = replace(found, told_apart=False, fresh=0, gain=None, interval=None)
+    assert "one of both failed" in failed.sentence and "0.00 %" not in failed.sentence
+    assert "→ unknown in" in replace(failed, score_after=None).sentence
 
 
 def test_python_raises_what_the_command_says(mine: Path) -> None:

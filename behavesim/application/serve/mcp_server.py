@@ -131,8 +131,9 @@ class AssistantsRun:
     async def evaluate(self, program: str, ctx: Context[Any, Any], idea: str = "") -> Told:
         """Score a program: it becomes a candidate of the run and counts against the budget.
 
-        The answer has its score with the standard error and the gap if known, or the reason why it was rejected and how
-        far it got, and whom it behaves like. `idea` is one sentence on what is new in it; other assistants read it.
+        The answer has its score, with standard error and gap if they are known, and whom it behaves like. For a program
+        that is rejected it has the reason, and how far it got. `idea` is one sentence on what is new in it; other
+        assistants read it.
         """
         _refuse_large(program)
         await self.begun.wait()
@@ -268,8 +269,9 @@ async def serve_assistants(
 ) -> Ended | None:
     """Carry out a run's session and serve its tools until the client leaves or this is cancelled.
 
-    With `port` None they are served on stdin and stdout, else over HTTP at 127.0.0.1, to whoever has the token in the
-    file ADDRESS of the run's folder. Returns the session's end, None if it was stopped. Raises what the session raises.
+    With `port` None they are served on stdin and stdout, else over HTTP at 127.0.0.1. There a client needs the token in
+    the file ADDRESS of the run's folder. Returns the session's end, None if it was stopped. Raises what the session
+    raises.
     """
     run = AssistantsRun(launch)
     server = run.server()
