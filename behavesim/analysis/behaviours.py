@@ -227,14 +227,6 @@ def clusters_table(found: tuple[Cluster, ...]) -> Table:
     return Table("clusters", "behavioural clusters of the best programs", columns, tuple(rows), caption)
 
 
-def joins_table(found: Sequence[Join]) -> Table:
-    """Return a row per join, for files; the first join of n clusters makes cluster n + 1."""
-    columns = (Column("joined", COUNT), Column("one", COUNT), Column("other", COUNT), Column("distance", DISTANCE))
-    first = len(found) + 2  # n - 1 joins merge n clusters, so the first join has number n + 1
-    rows = ((first + step, join.one + 1, join.other + 1, join.distance) for step, join in enumerate(found))
-    return Table("joins", "how the clusters join", columns, tuple(rows))
-
-
 # Two-dimensional maps of programs, of one run or of groups of runs: programs that behave alike lie close together.
 
 

@@ -241,14 +241,3 @@ def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Tab
     between = [] if diversity.inter is None else [f"mean distance between islands {DISTANCE.text(diversity.inter)}"]
     caption = "; ".join(["scores: how many different", *inside, *between])
     return Table("islands", "islands", columns, tuple(rows), caption)
-
-
-def diversity_table(moments: tuple[DiversityAt, ...]) -> Table:
-    """Return a row per moment, for files."""
-    columns = (
-        Column("registered", COUNT, title="candidates"),
-        Column("intra", DISTANCE, title="distance inside islands"),
-        Column("inter", DISTANCE, title="distance between islands"),
-    )
-    rows = ((each.registered, each.inside, each.inter) for each in moments)
-    return Table("diversity", "diversity over time", columns, tuple(rows))

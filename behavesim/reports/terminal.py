@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -129,11 +128,6 @@ def show_heading(text: str) -> None:
 def width() -> int:
     """Return the width in characters of what is printed: the variable COLUMNS, else the terminal's, else 80."""
     return screen().width
-
-
-def count_lines(line: str) -> int:
-    """Return how many lines of the terminal a line of text takes; 1 where stdout is no terminal."""
-    return max(1, math.ceil(len(line) / width())) if screen().is_terminal else 1
 
 
 def show_text(text: str, language: str) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.behaviours import Cluster, clustering, clusters_table, joins_table
+from behavesim.analysis.behaviours import Cluster, clustering, clusters_table
 from behavesim.analysis.table import Scored
+from behavesim.reports.charts import tree_chart
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import feasible, journalled, started
@@ -91,7 +92,9 @@ def test_clusters_join_until_one_is_left_the_nearest_first(tmp_path: Path) -> No
     far_from_all = 1 - (alike(far, near) + alike(far, NEAR[1]) + alike(far, other)) / 3
     assert [(join.one, join.other) for join in found.joins] == [(2, 1), (0, 3)]
     assert [join.distance for join in found.joins] == pytest.approx([near_to_other, far_from_all])
-    assert [row[:3] for row in joins_table(found.joins).rows] == [(4, 3, 2), (5, 1, 4)]
+    table = tree_chart("tree", "a tree", ["0", "1", "2"], found.joins).table
+    assert table is not None
+    assert [row[:3] for row in table.rows] == [(4, 3, 2), (5, 1, 4)]
 
 
 def test_one_program_joins_nothing(tmp_path: Path) -> None:

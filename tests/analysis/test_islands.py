@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.convergence import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
+from behavesim.analysis.convergence import Diversity, DiversityAt, diversity, diversity_over_time
 from behavesim.analysis.run import Run
+from behavesim.reports.charts import diversity_chart
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import clustered, feasible, journalled, started
@@ -89,6 +90,7 @@ def test_the_separation_is_unknown_where_either_is_or_all_inside_are_alike(known
 
 
 def test_files_hold_the_mean_inside_and_between() -> None:
-    table = diversity_table((DiversityAt((0.25, 0.75), 0.5, 10), DiversityAt((None,), None, 20)))
+    table = diversity_chart({"run": (DiversityAt((0.25, 0.75), 0.5, 10), DiversityAt((None,), None, 20))}).table
+    assert table is not None
     assert [column.name for column in table.columns] == ["registered", "intra", "inter"]
     assert table.rows == ((10, 0.5, 0.5), (20, None, None))
