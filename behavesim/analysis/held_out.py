@@ -6,13 +6,24 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.statistics import mean_of_all
-from behavesim.analysis.table import FRACTION, PROGRAM, PROGRAMS, SCORE, TOP, Column, Table, cells_of
+from behavesim.analysis.statistics import SIGNIFICANCE, holm, mean_of_all, signed_rank
+from behavesim.analysis.table import (
+    COUNT,
+    FRACTION,
+    PROBABILITY,
+    PROGRAM,
+    PROGRAMS,
+    SCORE,
+    TOP,
+    Column,
+    Table,
+    cells_of,
+)
 from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge
@@ -140,11 +151,27 @@ class HeldOutMean:
 
 
 @dataclass(frozen=True)
+class BestAfter:
+    """The best program of the first `asked` candidates: its gain on the template in the search, and on a split.
+
+    Gains are fractions, None if unknown. `p` is of the last such program's scores on the split against this one's
+    (signed-rank test over instances, corrected by Holm); None if there is nothing to test.
+    """
+
+    asked: int
+    candidate: int
+    search_gain: float | None
+    gain: float | None
+    p: float | None = None
+
+
+@dataclass(frozen=True)
 class HeldOut:
     """A run's ten best distinct programs and the recommended one on a split's instances, with the template.
 
     `best` is the best program of the search, `top10` the mean of its ten best; their values are None if one failed.
-    `fallen` are the programs better than the template in the search but not here.
+    `fallen` are the programs better than the template in the search but not here. `course` has the best program after
+    10, 30, 100, 300 … candidates, and the last best one.
     """
 
     template: HeldOutTemplate
@@ -154,6 +181,7 @@ class HeldOut:
     recommended: HeldOutMean
     fallen: tuple[int, ...] = ()
     split: Unseen = "held-out"
+    course: tuple[BestAfter, ...] = ()
 
     @property
     def recommended_gain_advantage(self) -> float | None:
@@ -175,7 +203,8 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge, split: Unseen 
     not computed again. Raises TaskError if these instances cannot be made or the template fails on them.
     """
     chosen = [_programs_to_try(run) for run in runs]
-    scores = await scores_of(runs, chosen, task, judge, split)
+    every = [[*programs, *_bests_after(run).values()] for run, programs in zip(runs, chosen, strict=True)]
+    scores = await scores_of(runs, every, task, judge, split)
     # without the template's score there is no gain, and no program could be said to be better than it
     if scores[task.template].score is None:
         raise TaskError(
@@ -199,7 +228,46 @@ def _result(
     chosen = _mean([each for each in rows if each.candidate == choice])
     recommended = HeldOutMean(0.0, template.gap) if choice == TEMPLATE else chosen
     fallen = tuple(each.candidate for each in rows if _is_worse_here(each, run))
-    return HeldOut(template, rows, _mean(rows[:1]), _mean(rows[:TOP]), recommended, fallen, split)
+    course = _course(run, scores, base, objective, own)
+    return HeldOut(template, rows, _mean(rows[:1]), _mean(rows[:TOP]), recommended, fallen, split, course)
+
+
+def _course(
+    run: Run, scores: Mapping[str, HeldOutScore], base: HeldOutScore, objective: Objective, has_own_mean: bool
+) -> tuple[BestAfter, ...]:
+    start, found, known = run.template, list[BestAfter](), list[tuple[float, ...]]()
+    template = None if start is None else HeldOutScore(start.score, start.scores)
+    for asked, best in _bests_after(run).items():
+        ours, tried = HeldOutScore(best.score, best.scores), scores[best.source or ""]
+        pairs = (ours, template), (tried, base)
+        found.append(BestAfter(asked, best.candidate, *(_gain_on(*pair, objective, has_own_mean) for pair in pairs)))
+        known.append(() if tried.score is None or has_own_mean else tried.scores)
+    if len(found) < 2 or not known[-1]:
+        return tuple(found)
+    tests = [signed_rank(relative_gains(known[-1], each, objective)) if each else None for each in known[:-1]]
+    return tuple(replace(each, p=p) for each, p in zip(found, [*holm(tests), None], strict=True))
+
+
+def _gain_on(
+    ours: HeldOutScore, template: HeldOutScore | None, objective: Objective, has_own_mean: bool
+) -> float | None:
+    """Return the gain by what decides between programs; None where a score is missing."""
+    if template is None or ours.score is None or len(ours.scores) != len(template.scores):
+        return None
+    own, base = (deciding_scores(each.score, each.scores, has_own_mean) for each in (ours, template))
+    return gain(own, base, objective)
+
+
+def _bests_after(run: Run) -> dict[int, Candidate]:
+    """Return the best candidate of the first 10, 30, 100, 300 … candidates, and the last best one, by that number."""
+    # a program that stayed the best is told once, where it had become so
+    asked, bests, found = len(run.candidates), run.state.bests, dict[int, Candidate]()
+    marks = [first * 10**power for power in range(1, len(str(asked)) + 1) for first in (1, 3)]
+    for mark in [*(mark for mark in marks if mark < asked), asked]:
+        number = next((number for number, _ in reversed(bests) if number < mark), None)
+        if number is not None and number not in {each.candidate for each in found.values()}:
+            found[mark] = run.candidate(number)
+    return found
 
 
 def _origin(task: Task, split: Unseen) -> dict[str, str]:
@@ -211,7 +279,8 @@ def read_held_out(run: Run, split: Unseen = "held-out") -> HeldOut | None:
     if run.folder.kept(KEPT[split]) is None:
         return None  # without loading the task, which may be slow
     task, programs = run.task(), _programs_to_try(run)
-    sources = [task.template, *(candidate.source or "" for candidate in programs)]
+    every = [*programs, *_bests_after(run).values()]
+    sources = [task.template, *(candidate.source or "" for candidate in every)]
     scores = KnownScores(run.folder, _origin(task, split), split).of(sources)
     return None if set(sources) - scores.keys() else _result(run, programs, scores, task, split)
 
@@ -261,6 +330,29 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     return Table(name_of_table, title, columns, (template, *programs), caption if found.fallen else "")
 
 
+def course_table(found: HeldOut) -> Table:
+    """Return a row for the best program after 10, 30, 100 … candidates; the caption says if one was better."""
+    columns = (
+        Column("asked", COUNT, title="candidates"),
+        Column("candidate", PROGRAM, title="best of them"),
+        Column("search_gain", FRACTION, title="gain in the search"),
+        Column("gain", FRACTION, title=f"gain on {found.split} instances"),
+        Column("p", PROBABILITY, title="p-value, v. the last (Holm)"),
+    )
+    rows = tuple(tuple(cells_of(each, columns)) for each in found.course)
+    last = found.course[-1].gain if found.course else None
+    lost = [
+        each.candidate
+        for each in found.course
+        if None not in (each.p, each.gain, last) and each.p < SIGNIFICANCE and each.gain > last  # type: ignore[operator]
+    ]
+    fitted = f"significantly better than the last on {found.split} instances: {', '.join(map(str, lost))}"
+    none = f"no earlier best is significantly better than the last on {found.split} instances"
+    caption = fitted if lost else none if any(each.p is not None for each in found.course) else ""
+    name = f"course_{found.split.replace('-', '_')}"
+    return Table(name, f"the best so far, in the search and on {found.split} instances", columns, rows, caption)
+
+
 def _programs_to_try(run: Run) -> list[Candidate]:
     """Return the ten best distinct programs, then the recommended one unless it is among them or the template."""
     top = run.ranked()[:TOP]
@@ -275,8 +367,7 @@ def _program_result(
     assert candidate.score is not None, "only feasible programs are tried"
     if score.score is None:
         return HeldOutProgram(candidate.candidate, candidate.score, None, None, None, score.reason)
-    ours, base = (deciding_scores(each.score, each.scores, has_own_mean) for each in (score, template))
-    gained = gain(ours, base, objective)
+    gained = _gain_on(score, template, objective, has_own_mean)
     return HeldOutProgram(candidate.candidate, candidate.score, score.score, objective.gap(score.score), gained, None)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from behavesim.analysis.behaviours import BehaviourMap, SharedMap
 from behavesim.analysis.convergence import Checkpoint, DiversityAt, Improvement
 from behavesim.analysis.groups import Ranks, RunGroup
+from behavesim.analysis.held_out import HeldOut, course_table
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.table import (
     COUNT,
@@ -624,6 +625,27 @@ def portfolio_chart(chosen: Portfolio) -> Chart:
     ends = f"{what} {show(worth[-1])}, of the first alone {show(worth[0])}"
     told = f"The best of {len(rows)} programs on each instance: {ends}"
     return Chart("portfolio", told, spec, None, 240)
+
+
+def course_chart(found: HeldOut) -> Chart:
+    """The best so far over the candidates: its gain on the template in the search, and on a split; two at least."""
+    values = _rows(course_table(found))
+    names = {"search_gain": "in the search", "gain": f"on {found.split} instances"}
+    scale = {"domain": list(names.values()), "range": [SECOND, BEST]}
+    across = {"scale": {"type": "log", "nice": False}, "axis": {"grid": False, "format": "~s"}}
+    x = _number("asked", "candidates", **across)
+    layers = []
+    for field, name in names.items():
+        shown = [each for each in values if each[field] is not None]
+        look = {"point": {"filled": True, "size": 45}, "strokeDash": [1, 0] if field == "gain" else [5, 3]}
+        series = {"x": x, "y": _number(field, "gain on the template, %", scale={"zero": False})}
+        colour = {"datum": name, "type": "nominal", "title": None, "scale": scale}
+        said = _said(candidate="", **{field: ".4~g"})
+        layers += [_layer("line", shown, look, **series, color=colour, tooltip=said)] if shown else []
+    last = found.course[-1]
+    ends = f"in the end {_percent(last.search_gain)} in the search, {_percent(last.gain)} on {found.split} instances"
+    title = f"Gain of the best so far on the template: {ends}"
+    return Chart(f"course_{found.split.replace('-', '_')}", title, {"layer": layers}, None, 260)
 
 
 def ranks_chart(found: Ranks) -> Chart:

@@ -30,7 +30,7 @@ from behavesim.analysis.candidates import Candidate, metric_names
 from behavesim.analysis.comparison import PRIMARY, RunComparison, TaskComparison
 from behavesim.analysis.convergence import islands_table
 from behavesim.analysis.difference import agreement, candidates_in_groups
-from behavesim.analysis.held_out import HeldOut, held_out_table, splits_table
+from behavesim.analysis.held_out import HeldOut, course_table, held_out_table, splits_table
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.operators import moments, operators, operators_table
 from behavesim.analysis.provenance import provenance_of, without_folders
@@ -228,7 +228,12 @@ def _portfolio_scores(of: OneRun) -> Section:
 
 def _unseen(name: str, found: HeldOut | None, of: OneRun) -> Section:
     recommended = None if of.report.summary.recommended is None else of.report.summary.recommended.candidate
-    return Section(name, "") if found is None else _of_table(name, held_out_table(found, recommended))
+    if found is None:
+        return Section(name, "")
+    first, course = held_out_table(found, recommended), course_table(found)
+    is_course = len(found.course) > 1
+    drawn = (charts.course_chart(found),) if is_course else ()
+    return Section(name, first.title, "", (first, course) if is_course else (first,), drawn)
 
 
 def _map(of: OneRun) -> Section:

@@ -13,6 +13,7 @@ from behavesim.analysis.held_out import (
     HeldOutMean,
     HeldOutProgram,
     HeldOutTemplate,
+    course_table,
     gain,
     held_out,
     held_out_table,
@@ -135,6 +136,45 @@ def test_the_ten_best_and_the_recommended_program_are_tried(tmp_path: Path) -> N
     assert "source 10" not in judge.asked
     (nobody,) = tried(judge, journalled(tmp_path / "other", started(), feasible(0, 5.0)))
     assert nobody.recommended == HeldOutMean(None, None)
+
+
+class Many(Held):
+    """A task with ten instances of each split, enough for a test."""
+
+    def instances(self, split: str) -> Sequence[int]:
+        """Ten."""
+        return range(10)
+
+
+def course_of(folder: Path, held: Mapping[int, float], later: float) -> HeldOut:
+    """A search whose best are 0, 4, 20 and 40; `held` has their scores on held-out instances, `later` 40's score."""
+    template = Evaluated(-1, "template", 8.0, (8.0,) * 10, (Trajectory.prefixes([0, 1]),))
+    scores = {0: 7.0, 4: 6.0, 20: 5.0, 40: later}
+    given = [feasible(number, scores.get(number, 9.0), scores=(scores.get(number, 9.0),) * 10) for number in range(50)]
+    judge = Scores({"template": (8.0,) * 10, **{f"source {n}": (held.get(n, 9.0),) * 10 for n in range(50)}})
+    (found,) = asyncio.run(held_out([journalled(folder, started(), [template], *given)], Many(), judge))
+    return found
+
+
+def test_the_best_after_10_30_and_100_candidates_are_tried_and_an_earlier_one_can_be_better(tmp_path: Path) -> None:
+    found = course_of(tmp_path / "fitted", {4: 4.0, 20: 5.0, 40: 6.0}, 4.0)
+    assert [(each.asked, each.candidate, each.search_gain, each.gain) for each in found.course] == [
+        *((10, 4, 0.25, 0.5), (30, 20, 0.375, 0.375), (50, 40, 0.5, 0.25)),
+    ]
+    assert course_table(found).caption == "significantly better than the last on held-out instances: 4, 20"
+    found = course_of(tmp_path / "sound", {4: 6.0, 20: 5.0, 40: 4.0}, 4.0)
+    assert course_table(found).caption == "no earlier best is significantly better than the last on held-out instances"
+
+
+def test_a_best_so_far_that_fails_there_is_unknown_and_one_that_stays_the_best_is_told_once(tmp_path: Path) -> None:
+    found = course_of(tmp_path / "run", {20: 5.0}, 9.0)
+    assert [each.candidate for each in found.course] == [4, 20]
+    run = journalled(tmp_path / "failing", started(), *(feasible(number, 9.0 - number) for number in range(12)))
+    (found,) = tried(Scores(TEMPLATE | {"source 11": (4.0, 4.0)}), run)
+    failed, last = found.course
+    assert (failed.candidate, failed.gain, failed.p) == (9, None, None)
+    assert (last.candidate, last.p) == (11, None)
+    assert last.gain is not None
 
 
 def test_a_run_without_a_feasible_program_has_the_template_alone(tmp_path: Path) -> None:

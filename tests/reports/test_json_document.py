@@ -91,6 +91,7 @@ def test_held_out_results_are_there_where_they_were_asked_for() -> None:
         "recommended": {"improvement": None, "gap": None},
         "fallen": [],
         "split": "held-out",
+        "course": [],
     }
 
 
