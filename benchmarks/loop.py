@@ -264,9 +264,9 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving(server: Server) -> Iterator[Server]:
     """Yield a server that answers in a thread of this process; it is in no process tree that is measured."""
-    server, loop = Server(), asyncio.new_event_loop()
+    loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     asyncio.run_coroutine_threadsafe(server.begin(), loop).result()
@@ -293,7 +293,7 @@ def main() -> None:
     print("| tool | candidates | around | main | helpers | short-lived | at first | at last "
           "| s to first request | candidates/s | MB | requests beyond |")  # fmt: skip
     print("|---|" + "---:|" * 11, flush=True)
-    with serving() as server, tempfile.TemporaryDirectory() as folder:
+    with serving(Server()) as server, tempfile.TemporaryDirectory() as folder:
         for candidates in arguments.candidates:
             for tool in compared:
                 place = Path(folder) / f"{tool.name}-{candidates}"
