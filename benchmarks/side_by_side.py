@@ -14,6 +14,7 @@ best program on fresh instances (where the evaluator takes BEHAVESIM_INSTANCE), 
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
 import json
 import os
@@ -227,7 +228,7 @@ def row(name: str, problem: Problem, model: Model) -> list[str]:
     for prompt, reply in zip(model.prompts, model.replies, strict=True):
         if best_source != problem.program.read_text():
             later += 1
-            shown += _plain(best_source) in _plain(prompt)
+            shown += _plain(best_source) in map(_plain, _BLOCK.findall(prompt))
         blocks = _BLOCK.findall(reply)
         score = problem.score(blocks[-1]) if blocks else None
         if score is not None and (best is None or score > best):
@@ -244,9 +245,15 @@ def row(name: str, problem: Problem, model: Model) -> list[str]:
 
 
 def _plain(source: str) -> str:
-    """The lines of code without marks, comments and space, as tools lay out programs differently."""
-    lines = (line.split("#")[0].strip() for line in source.splitlines())
-    return "\n".join(line for line in lines if line)
+    """The code without comments, docstrings and layout: tools show programs differently."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return source
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def rows(
