@@ -175,7 +175,8 @@ def _convergence(of: OneRun) -> Section:
     )
     columns = (Column("asked", COUNT, title="candidates"), Column("candidate", PROGRAM), *SCORE_AND_GAP)
     rows = tuple((each.asked, *each.cells) for each in report.improvements)
-    note = "A dot is a feasible candidate; one beyond the axis stands on its edge."
+    shown = "" if len(dots) <= charts.DOTS else f" ({charts.DOTS:,} of {len(dots):,} are drawn)"
+    note = f"A dot is a feasible candidate{shown}; one beyond the axis stands on its edge."
     table = Table("improvements", "each new best", columns, rows)
     return Section("convergence", "the best score so far", note, (table,), (chart,))
 

@@ -39,12 +39,11 @@ async function drawChart(place) {
   if ("brush" in view.getState().signals) view.addSignalListener("brush", (_, marked) => mark(inside(spec, view, marked)));
 }
 
-/** Draw the charts in an element one after the other, so that the page answers between two of them. */
+/** Draw the charts in an element one after the other, so that the page answers before the first and between two. */
 async function drawCharts(element) {
   for (const place of element.querySelectorAll("[data-chart]")) {
-    if (!place.isConnected) continue; // a newer page came meanwhile
-    await drawChart(place);
     await new Promise((then) => setTimeout(then));
+    if (place.isConnected) await drawChart(place); // else a newer page came meanwhile
   }
 }
 
