@@ -69,6 +69,27 @@ def show(
     print_result(found, as_json, CandidateDetails.document, lambda found: show_candidate(found, prompt, reply))
 
 
+# `behavesim note`.
+
+
+def note(
+    run: NamedRun,
+    text: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The note; without it, print all.")] = None,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Note something on a run, for yourself and others; neither the search nor its model reads it.
+
+    Notes are lines of notes.txt in the run's folder, which you may edit. `show` prints those that say "candidate 12"
+    with that program.
+    """
+    folder = run_folder(runs_dir, run)
+    if text:
+        folder.add_note(" ".join(text))
+        return
+    for line in folder.notes:
+        say(line)
+
+
 # `behavesim report --follow`, or `behavesim watch`.
 
 

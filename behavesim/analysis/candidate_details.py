@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -61,7 +62,7 @@ class CandidateDetails:
     `prompt` and `reply` are the texts of the last ones; None for the template. `left_out` says what was left out of the
     prompt to fit the setting `prompt_tokens`. The candidate used `of.counted_s` of the `limit_s` CPU seconds for all
     search instances. `neighbours` is empty if the candidate is not feasible. `numbers` are those that the machine
-    tuned, even if no trial was better; empty if it did not.
+    tuned, even if no trial was better; empty if it did not. `notes` are those on the run that name the candidate.
     """
 
     run: str
@@ -75,6 +76,7 @@ class CandidateDetails:
     left_out: tuple[str, ...] = ()
     limit_s: float | None = None
     numbers: tuple[TunedNumber, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return one flat mapping for JSON."""
@@ -120,6 +122,7 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
         left_out=() if prompt is None else prompt.left_out,
         limit_s=run.settings.timeout_s,
         numbers=() if response is None or response.tuning is None else _numbers(run, candidate, response.tuning),
+        notes=tuple(each for each in run.folder.notes if re.search(rf"\bcandidate {number}\b", each, re.IGNORECASE)),
     )
 
 

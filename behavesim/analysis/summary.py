@@ -111,7 +111,7 @@ class Summary:
     `doubted` are candidates whose self-reported scores are far better than the best known one. `behaviour` names what
     programs are compared by (docs/how-to/traces.md). `digest` is a SHA-256 of all registered candidates' sources,
     scores and islands. `asked` counts what a budget counts: not the candidates of `tuning`, which is None if there are
-    none.
+    none. `notes` are those that people made on the run.
     """
 
     run: str
@@ -144,6 +144,7 @@ class Summary:
     doubted: tuple[int, ...] = ()
     noise: Noise | None = None
     tuning: TuningBrought | None = None
+    notes: tuple[str, ...] = ()
     best_program: Scored | None = field(init=False)  # a field, so that JSON has it
 
     def __post_init__(self) -> None:
@@ -209,6 +210,7 @@ def summary(run: Run) -> Summary:
         doubted=tuple(each.candidate for each in run.candidates if LEAPED in each.metrics),
         noise=_noise(run),
         tuning=_tuning(run),
+        notes=run.folder.notes,
     )
 
 
@@ -348,6 +350,6 @@ def save_summary(run: Run) -> Summary:
 
 def _seal(folder: RunFolder, is_held: bool, events: int, text: str) -> str:
     # A hash of all that a summary depends on: a cache with another one is old, or was damaged.
-    parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, events, is_held, text)
+    parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, folder.notes, events, is_held, text)
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""
     return sha256(repr(parts).encode() + settings).hexdigest()

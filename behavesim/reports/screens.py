@@ -39,6 +39,7 @@ def _facts(shown: CandidateDetails) -> Table:
         "CPU": _cpu(of, shown.limit_s),
         "thought": of.thought or None,
         "left out of the prompt": ", ".join(shown.left_out) or None,
+        "notes": "\n".join(shown.notes) or None,
     }
     return facts_table("candidate", f"run {shown.run}: {program_name(of.candidate)}", facts)
 

@@ -40,27 +40,30 @@ if TYPE_CHECKING:
 # Seconds from which a run's time is shown as minutes:seconds; a shorter time is shown as "12.3 s".
 MINUTE_S = 60
 
-# Most characters of a run's state in a list, where the message of an error would take all the room.
-LONGEST_STATE = 32
+# Most characters of a run's state and of its last note in a list, where a long text would take all the room.
+LONGEST_STATE, LONGEST_LISTED_NOTE = 32, 40
 
 
 def runs_table(summaries: Sequence[Summary]) -> Table:
     """Return a table with a row for each run, in order: the best program's score and gap, None without one.
 
-    A score of the template, which no candidate has beaten, is followed by "(template)".
+    A score of the template, which no candidate has beaten, is followed by "(template)". The last column has the latest
+    note on each run, if there is one on any.
     """
     columns = (
         *(Column("run", is_whole=True), Column("state"), Column("task"), Column("method")),
         *(Column("seed", COUNT), Column("asked", COUNT), Column("best", SCORE), Column("gap", FRACTION)),
     )
     is_mixed = any(each.score_source != "trusted" for each in summaries)
+    is_noted = any(each.notes for each in summaries)
     rows = []
     for each in summaries:
         names = each.run, shorten(state_in_words(each), LONGEST_STATE), short_name(each.task), short_name(each.method)
-        rows.append(
-            (*names, each.seed, each.asked, *_best_score_and_gap(each), *([each.score_source] if is_mixed else []))
-        )
-    return Table("runs", "", (*columns, *([Column("scores")] if is_mixed else [])), tuple(rows))
+        note = shorten(each.notes[-1], LONGEST_LISTED_NOTE) if each.notes else None
+        more = (*([each.score_source] if is_mixed else []), *([note] if is_noted else []))
+        rows.append((*names, each.seed, each.asked, *_best_score_and_gap(each), *more))
+    more_columns = (*([Column("scores")] if is_mixed else []), *([Column("note")] if is_noted else []))
+    return Table("runs", "", (*columns, *more_columns), tuple(rows))
 
 
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
@@ -81,6 +84,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         **_metrics(metrics),
         **_cost_facts(summary),
         "advice": _advice(summary),
+        "notes": "\n".join(summary.notes) or None,
         "scores": SCORES[summary.score_source],
         **_doubted_facts(summary),
         "behaviour": _behaviour(summary),
@@ -110,6 +114,7 @@ def headline_table(
         **_metrics(metrics),
         **_cost_facts(summary),
         "advice": _advice(summary),
+        "notes": "\n".join(summary.notes) or None,
         **score_source_row(summary.score_source),
         **_doubted_facts(summary),
         "behaviour": _behaviour(summary),

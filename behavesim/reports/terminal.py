@@ -28,7 +28,7 @@ SHORTEST = 16
 # Largest width of a curve or a tree, in characters: a wider one would not say more.
 WIDEST = 100
 # Columns of a list of runs that are left out in this order where a terminal has no room for all.
-DISPENSABLE = ("seed", "asked", "method", "task", "gap")
+DISPENSABLE = ("seed", "asked", "method", "note", "task", "gap")
 # Width of a heading where stdout is no terminal, in characters.
 PLAIN = 80
 

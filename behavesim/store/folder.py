@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Names under which reports keep scores on held-out and on shifted instances, and a run's summary for lists of runs.
 HELD_OUT, SHIFTED, SUMMARY = "held-out.json", "shifted.json", ".summary"
+# Largest number of characters of a note on a run: lists and pages show it whole or its beginning.
+LONGEST_NOTE = 500
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,17 @@ class RunFolder:
     def settings(self) -> Path:
         """The TOML file of the resolved settings."""
         return self.path / "settings.toml"
+
+    @property
+    def notes_file(self) -> Path:
+        """The text file of what people noted on the run, a line for each note; it need not exist."""
+        return self.path / "notes.txt"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people noted on the run, oldest first; `add_note` begins each with its day."""
+        lines = (self.kept(self.notes_file.name) or "").splitlines()
+        return tuple(line.strip() for line in lines if line.strip())
 
     @property
     def log(self) -> Path:
@@ -268,6 +281,13 @@ class RunFolder:
         """Write `text` to the file `name` of the folder, for `kept`; do nothing if the folder is not writable."""
         if os.access(self.path, os.W_OK):
             replace_file(self.path / name, text)
+
+    def add_note(self, text: str) -> None:
+        """Append a note of one line to the run's notes, also while a search goes on; UsageError if it is too long."""
+        line = printable(" ".join(text.split()))
+        if not line or len(line) > LONGEST_NOTE:
+            raise UsageError(f"a note has 1 to {LONGEST_NOTE} characters, this one {len(line)}; shorten or divide it")
+        append_line(self.notes_file, f"{datetime.now():%Y-%m-%d} {line}")
 
     def note(self, line: str) -> None:
         """Append a line to the log, with the local time; raises JournalError if it cannot be written."""

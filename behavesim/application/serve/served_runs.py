@@ -144,7 +144,8 @@ class ShownRun:
     def _snapshot(self) -> Snapshot:
         run, events = self._current()
         # the number of events alone could be that of an earlier run in this folder
-        version = f"{events}{'+' if run.is_held else ''}-{sha256(repr(self._origin).encode()).hexdigest()[:12]}"
+        about = sha256(repr((self._origin, run.folder.notes)).encode()).hexdigest()[:12]
+        version = f"{events}{'+' if run.is_held else ''}-{about}"
         if self._last is not None and version == self._last.version:
             return self._last
         found = run_page(report(run, {"held-out": try_or_note(partial(read_held_out, run), None, "")[0]}))
@@ -252,7 +253,7 @@ def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:
     """Return what changes with anything that a run's summary depends on, and the time of its journal's last change."""
     found: list[object] = [folder.is_running()]
     changed_at = 0.0
-    for path in (folder.journal, folder.journal.with_name("run.db-wal"), folder.settings):
+    for path in (folder.journal, folder.journal.with_name("run.db-wal"), folder.settings, folder.notes_file):
         try:
             stat = path.stat()
         except OSError:
