@@ -30,7 +30,8 @@ behavesim.ask = async (candidate) => {
   return answer?.ok ? answer.json() : {};
 };
 
-const home = Object.assign(document.createElement("a"), { href: ROOT, textContent: "All runs" });
-document.getElementById("contents").prepend(home);
+const experiment = ADDRESS.split("/").slice(0, -1).join("/");
+const links = { "All runs": ROOT, ...(experiment && { [`Experiment ${decodeURIComponent(experiment)}`]: `${ROOT}compare?run=${experiment}/` }) };
+for (const [textContent, href] of Object.entries(links).reverse()) document.getElementById("contents").prepend(Object.assign(document.createElement("a"), { href, textContent }));
 document.addEventListener("visibilitychange", renew);
 timer = setTimeout(renew, POLL_MS);

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from traceback import extract_tb
@@ -183,7 +184,9 @@ class ServedRuns:
         self._summaries: dict[str, tuple[tuple[object, ...] | None, Summary | str]] = {}
         self._listing = Cached(self._list, self._budget)
         # each comparison is cached before it is computed, which its first `value` does
-        self._comparison = lru_cache(HELD)(lambda folders: Cached(partial(_compared, folders, home), self._budget))
+        self._comparison = lru_cache(HELD)(
+            lambda folders: Cached(partial(_compared, folders, home, folder), self._budget)
+        )
 
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of a run, renewed if old, and hold the run in memory.
@@ -210,11 +213,16 @@ class ServedRuns:
         return self._listing.value()
 
     def compared(self, names: Sequence[str]) -> Page:
-        """Return the page of a comparison of some runs; raises UsageError if none is named or one is missing."""
+        """Return the page of a comparison of some runs; raises UsageError if none is named or one is missing.
+
+        A name that ends in "/" stands for all runs below that folder, as those of an experiment are.
+        """
         if not names:
             raise UsageError("no run is marked: go back to the list, mark at least one, then press Compare")
         known = self._names()  # looked up once: for each name it would be a listing of the whole folder
-        return self._comparison(tuple(self._named(name, known) for name in names)).value()
+        below = [sorted(run for run in known if run.startswith(name)) for name in names if name.endswith("/")]
+        every = dict.fromkeys([*(name for name in names if not name.endswith("/")), *chain(*below)])
+        return self._comparison(tuple(self._named(name, known) for name in every or names)).value()
 
     def _names(self) -> dict[str, RunFolder]:
         found = [path.parent for pattern in ("*/run.db", "*/*/run.db") for path in self._folder.glob(pattern)]
@@ -266,9 +274,9 @@ def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:
     return tuple(found), changed_at
 
 
-def _compared(folders: Sequence[RunFolder], home: str) -> Page:
+def _compared(folders: Sequence[RunFolder], home: str, served: Path) -> Page:
     runs = [Run.load(folder.path) for folder in folders]
     # what earlier reports found on held-out instances is shown; a server evaluates nothing
     tried = [try_or_note(partial(read_held_out, run), None, "")[0] for run in runs]
     reports = [report(run, {"held-out": known}) for run, known in zip(runs, tried, strict=True)]
-    return comparison_page(comparison(reports), home)
+    return comparison_page(comparison(reports), home, served)

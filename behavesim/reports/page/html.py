@@ -143,8 +143,11 @@ def _texts_of(of: Candidate) -> tuple[object, ...]:
     return of.source, of.thought, of.message, of.scores, of.feedback, tuple(of.metrics.items())
 
 
-def comparison_page(found: RunComparison, home: str | None = None) -> Page:
-    """Return the page of a comparison; `home` is the address of the list of runs, None if the page is a file."""
+def comparison_page(found: RunComparison, home: str | None = None, folder: Path | None = None) -> Page:
+    """Return the page of a comparison; `home` is the address of the list of runs, None if the page is a file.
+
+    `folder` is that of the runs that are served there: the page then has a link to each of its runs.
+    """
     shown = SeveralRuns(found)
     sections = {name: find(shown) for name, find in COMPARISON.items() if name != "next"}
     programs = [(each, task) for (task, _), one in zip(shown.tasks, shown.maps, strict=True) for each in one.programs]
@@ -154,7 +157,15 @@ def comparison_page(found: RunComparison, home: str | None = None) -> Page:
     def opened(text: str) -> str:
         return _button(numbers[text], text) if text in numbers else text
 
-    places = {name: _section(each, opened) for name, each in sections.items() if not each.is_empty}
+    links: list[str] = []
+    if home is not None and folder is not None:
+        below = [run.origin.folder.relative_to(folder).as_posix() for run in found.runs]
+        links = [f'<a href="{escape(home)}runs/{quote(name)}">{in_html(name)}</a>' for name in below]
+    places = {
+        name: _section(each, opened, links if name == "runs" else ())
+        for name, each in sections.items()
+        if not each.is_empty
+    }
     if not found.tasks:
         why = "There is nothing to compare: choose two runs or more on one task, with different settings or seeds."
         places = {"nothing": _part("nothing to compare", f"<p>{why}</p>"), **places}
@@ -211,7 +222,7 @@ def _note(text: str) -> str:
     return f'<p class="note">{in_html(text)}</p>'
 
 
-def _section(section: Section, opened: Callable[[str], str]) -> Part:
+def _section(section: Section, opened: Callable[[str], str], first: Sequence[str] = ()) -> Part:
     parts = [_note(section.note)] if section.note else []
     if section.language == "python":
         parts.append(f"<pre data-code>{in_html(section.text)}</pre>")
@@ -225,7 +236,7 @@ def _section(section: Section, opened: Callable[[str], str]) -> Part:
     for table in section.tables:
         shown = replace(table, title="" if table.title == section.title else table.title)
         is_facts = not any(column.heading for column in table.columns)
-        parts.append(_facts(shown) if is_facts else html_table(shown, opened=opened) if table.rows else "")
+        parts.append(_facts(shown) if is_facts else html_table(shown, first, opened) if table.rows else "")
     title, specs = without_folders(section.title) or section.name, [chart.sized(None) for chart in section.charts]
     return _part(title, "".join(parts), specs)
 
@@ -326,6 +337,9 @@ def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> st
     rows = html_table(runs_table(summaries), names) if summaries else "<p>There are no runs here yet.</p>"
     damaged = "".join(f"<li>{in_html(name)}: {in_html(why)}</li>" for name, why in unreadable.items())
     rest = f"<h2>Cannot be read</h2><ul>{damaged}</ul>" if damaged else ""
+    if summaries:
+        script = "\n".join(_text("scripts", name) for name in ("elements.js", "runs.js"))
+        rest += f'<script type="module">{script}</script>'
     return _runs_page("Runs", f'<form action="compare">{rows}<p><button>Compare those marked</button></p></form>{rest}')
 
 
@@ -337,7 +351,9 @@ def waiting_page() -> str:
 
 def _run(name: str) -> str:
     mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {in_html(name)}">'
-    return f'{mark} <a href="runs/{quote(name)}">{in_html(name)}</a>'
+    experiment, _, own = name.rpartition("/")
+    link = f'<a href="compare?run={quote(experiment)}/">{in_html(experiment)}</a>/' if experiment else ""
+    return f'{mark} {link}<a href="runs/{quote(name)}">{in_html(own)}</a>'
 
 
 def _runs_page(title: str, body: str, head: str = "") -> str:

@@ -342,6 +342,11 @@ async def test_runs_are_compared(address: str, client: ClientSession) -> None:
         text = await answer.text()
     assert answer.status == 200
     assert "Comparison on tsp: what was found" in text
+    assert '<a href="/runs/grid/second">grid/second</a>' in text
+    whole = await (await client.get(f"{address}/compare?run=grid/")).text()  # an experiment stands for its runs
+    assert 'href="/runs/grid/second"' in whole and 'href="/runs/first"' not in whole
+    assert 'href="compare?run=grid/">grid</a>/<a href="runs/grid/second"' in await (await client.get(address)).text()
+    assert (await client.get(f"{address}/compare?run=none/")).status == 404
     many = [("run", "first"), ("run", "grid/second")] * 20
     assert (await client.get(f"{address}/compare", params=many)).status == 200
     assert (await client.get(f"{address}/compare")).status == 404

@@ -85,6 +85,27 @@ async def test_the_list_of_runs_fits_a_window(opened: Opened) -> None:
     )
 
 
+async def test_a_list_of_runs_is_sorted_and_filtered_and_what_is_marked_stays_in_view(opened: Opened) -> None:
+    of = {name: made(name, 1, gap).summary for name, gap in (("eoh", 0.5), ("niche", 0.25), ("best-of-n", 2.0))}
+    names = {"eoh": "study/eoh-1", "niche": "study/niche-1", "best-of-n": "alone"}
+    page = await opened(runs_page([replace(each, run=names[name]) for name, each in of.items()], {}))
+
+    async def shown() -> list[str]:
+        return [text.strip() for text in await page.locator("tbody tr:not([hidden]) td:first-child").all_inner_texts()]
+
+    await page.get_by_role("button", name="gap").click()
+    assert await shown() == ["study/niche-1", "study/eoh-1", "alone"]
+    await page.get_by_role("button", name="gap").click()
+    assert await shown() == ["alone", "study/eoh-1", "study/niche-1"]
+    await page.get_by_label("Compare alone").check()
+    await page.get_by_label("Filter by experiment").select_option("study")
+    await page.get_by_label("Search runs").fill("niche")
+    assert await shown() == ["alone", "study/niche-1"]
+    assert await page.locator("output").inner_text() == "2 of 3 runs"
+    await page.get_by_label("mark all shown").check()
+    assert await page.locator("tbody input:checked").count() == 2
+
+
 async def test_a_comparison_fits_a_phone_and_can_be_read_in_the_dark(text: str, opened: Opened) -> None:
     page = await opened(text)
     assert await page.evaluate(LOW_CONTRAST) == []

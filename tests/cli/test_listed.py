@@ -1,4 +1,4 @@
-"""Notes that people make on runs."""
+"""The list of runs, and notes that people make on them."""
 
 from __future__ import annotations
 
@@ -52,3 +52,10 @@ def test_a_note_that_is_too_long_or_empty_is_refused(behavesim: Command) -> None
         assert refused.code == 2
         assert f"1 to {LONGEST_NOTE} characters, this one {length}" in refused.err
     assert folder.notes == ()
+
+
+def test_runs_are_listed_in_the_order_of_a_column_the_unknown_last(behavesim: Command) -> None:
+    for name, scores in (("a", (3.0,)), ("b", ()), ("c", (2.5,))):
+        write(Path("runs", name), started(), *(feasible(at, score) for at, score in enumerate(scores)))
+    assert [each["run"] for each in behavesim("list", "--sort", "best", "--json").document] == ["c", "a", "b"]
+    assert "--sort takes one of run, state" in behavesim("list", "--sort", "best-of").err
