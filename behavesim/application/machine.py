@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -75,6 +76,7 @@ async def findings(models: Sequence[str]) -> Findings:
         "endpoint": partial(_endpoint, models),
         "sandbox": _sandbox,
         "evaluators": _evaluators,
+        "assistants": _assistants,
     }
     for name, part in parts.items():
         try:
@@ -120,6 +122,19 @@ def _serving_text(model: str, listed: Mapping[str, str | None], today: str) -> s
     if not day:
         return "served"
     return f"{'served, and ends' if day > today else 'ended'} on {day}; choose another with --model"
+
+
+async def _assistants() -> dict[str, str]:
+    """Return for each coding assistant on the PATH whether somebody has signed in, by its own command if it has one."""
+    from behavesim.proposers.assistants import ASSISTANTS, is_signed_in
+
+    found = {}
+    for each in ASSISTANTS:
+        if shutil.which(each.name):
+            known = await is_signed_in(each)
+            words = "not known" if known is None else "yes" if known else f"no: {each.sign_in}"
+            found[f"assistant {each.name}"] = f"installed; signed in: {words}"
+    return found
 
 
 async def _evaluators() -> dict[str, str]:

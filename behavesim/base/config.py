@@ -93,8 +93,8 @@ class Settings(Options):
     method: str = "funsearch+behavesim"
     """The search method, which chooses the programs that prompts show and the archive keeps: a name or a .py file."""
     proposer: str = "genetic"
-    """What writes the programs: openai, genetic (offline), command:CMD, folder:DIR, http:PORT, replay:RUN, or a .py
-    file."""
+    """What writes the programs: openai, genetic (offline), an assistant (claude, codex, copilot, aider), command:CMD,
+    folder:DIR, http:PORT, replay:RUN, or a .py file."""
     seed: int = Field(0, ge=0)
     """Seed of all random numbers of the search."""
     budget: int = Field(2000, ge=1)

@@ -7,7 +7,7 @@ import os
 import signal
 from asyncio import StreamReader, StreamWriter, SubprocessTransport
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
@@ -85,7 +85,7 @@ class CommandProposer(Proposer[CommandSettings]):
         except OSError as error:
             return _fault(f"cannot be started: {error.strerror}", is_run=False)
         if ended.code:
-            return _fault(_words(ended), is_run=ended.code not in NOT_RUN)
+            return _fault(how_it_ended(ended), is_run=ended.code not in NOT_RUN)
         return Completion(self._secrets.clean(ended.out), None, Usage())
 
     def _environment(self, number: int) -> Mapping[str, str]:
@@ -97,15 +97,17 @@ def _fault(what: str, *, is_run: bool = True) -> Fault:
     return Fault("ask again", f"the command {what}", usage=None, is_setup=not is_run, may_be_billed=is_run)
 
 
-def _words(ended: Ended) -> str:
+def how_it_ended(ended: Ended) -> str:
     """Return how a command failed, with the last three lines of its standard error: a traceback ends in the error."""
     how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
     words = " | ".join(ended.err.strip().splitlines()[-3:])
     return f"{how}: {words}" if words else how
 
 
-# Bytes kept of each output of a command; the longest replies of models take a quarter of it.
+# Bytes kept of the end of each output of a command; the longest replies of models take a quarter of it.
 LONGEST_OUTPUT = 4 * 2**20
+# Seconds between two looks whether a command has ended whose outputs are still open.
+_LOOK_S = 0.1
 # Most bytes that are read from an output at once.
 _PIECE = 1 << 16
 # Seconds to wait until a killed process has ended.
@@ -114,7 +116,7 @@ _REAPED_S = 1.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended and what it wrote; each text is cut after LONGEST_OUTPUT bytes."""
+    """How a command ended and what it wrote; of a longer text the last LONGEST_OUTPUT bytes."""
 
     # The shell's exit code; -N if signal N killed the shell.
     code: int
@@ -124,19 +126,27 @@ class Ended:
     err: str
 
 
-async def run_shell(command: str, text: str, environment: Mapping[str, str]) -> Ended:
+async def run_shell(
+    command: str, text: str, environment: Mapping[str, str], clear: Callable[[], object] | None = None
+) -> Ended:
     """Run a command line in a shell with `text` on its standard input; return its exit code and output.
 
-    It returns when the shell has ended and no process holds its outputs open; there is no time limit. If cancelled, it
-    kills the command's process group. Raises OSError if the shell cannot be started.
+    It returns when the shell has ended and no process holds its outputs open; there is no time limit. `clear`, if
+    given, is called once the shell has ended, to end such processes. If cancelled, it kills the command's process
+    group. Raises OSError if the shell cannot be started.
     """
     process, transport = await _start_or_kill(command, environment)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    written = asyncio.gather(_write(process.stdin, text), _read(process.stdout), _read(process.stderr))
     try:
-        written = asyncio.gather(_write(process.stdin, text), _read(process.stdout), _read(process.stderr))
+        while clear and not written.done() and transport.get_returncode() is None:
+            await asyncio.wait([written], timeout=_LOOK_S)
+        if clear:
+            clear()
         _, out, err = await written
         return Ended(await process.wait(), out, err)
     except BaseException:
+        written.cancel()
         await _kill(process, transport)
         raise
 
@@ -178,12 +188,14 @@ async def _write(stream: StreamWriter, text: str) -> None:
 
 
 async def _read(stream: StreamReader) -> str:
-    """Return the first LONGEST_OUTPUT bytes of an output as text; the rest is read and dropped."""
+    """Return the last LONGEST_OUTPUT bytes of an output as text: counts of tokens stand at its end."""
     content = bytearray()
     # to the end: a command whose full pipe nobody reads would never end
     while piece := await stream.read(_PIECE):
-        content += piece[: LONGEST_OUTPUT - len(content)]
-    return content.decode(errors="replace")
+        content += piece
+        if len(content) > 2 * LONGEST_OUTPUT:
+            del content[:-LONGEST_OUTPUT]
+    return content[-LONGEST_OUTPUT:].decode(errors="replace")
 
 
 async def _kill(process: Process, transport: SubprocessTransport) -> None:

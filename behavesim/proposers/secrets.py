@@ -52,7 +52,7 @@ class Secrets:
         """
         values: list[str] = []
         for name, value in variables:
-            values += [value] if _SECRET_NAME.search(name) else []
+            values += [value] if is_secret_name(name) else []
             values += _header_values(value) if name == HEADERS else [*_logins(value), *_query_values(value)]
         found = {form for value in values if len(value) >= SHORTEST for form in _forms(value)}
         # The longest first: a secret that is a part of another must not break it up.
@@ -80,6 +80,11 @@ class Secrets:
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         return re.compile("|".join(map(_split_anywhere, self.values)))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a secret: it ends in KEY, TOKEN or the like."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def _split_anywhere(value: str) -> str:
