@@ -36,7 +36,7 @@ from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSett
 from behavesim.proposers.retry import Completion, Fault, RetryLimits, RetryPolicy
 from behavesim.proposers.secrets import Secrets, is_secret_name
 from behavesim.state.events import Prompt, Reply
-from behavesim.task.evaluated import join_files, separate_files
+from behavesim.task.evaluated import PLAIN_PATH, join_files, separate_files
 
 # The file with the prompt, and the one in which aider counts its tokens.
 PROMPT_FILE = "prompt.md"
@@ -332,7 +332,9 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
         """Return the files of a program, texts by path."""
         files = {"": source}
         with suppress(ValueError):  # a rejected program, which is shown to be repaired, may have impossible paths
-            files = separate_files(source)
+            found = separate_files(source)
+            # a program that names, say, .claude/settings.json would give rights to the assistant that repairs it
+            files = found if all(path == "" or _is_harmless(path) for path in found) else files
         return {path or f"program{self._suffix}": f"{text.rstrip()}\n" for path, text in files.items()}
 
     async def _ask(self, text: str, files: Mapping[str, str]) -> Completion | Fault:
@@ -406,6 +408,11 @@ def _request(files: Sequence[str]) -> str:
         f"{them} so that your complete program is there; other files are ignored. Your answer is then the idea alone, "
         "without the program.\n"
     )
+
+
+def _is_harmless(path: str) -> bool:
+    """Whether assistants take a file of this name for one of a program, not for settings or instructions."""
+    return PLAIN_PATH.fullmatch(path) is not None and Path(path).suffix.lower() not in (".md", ".json", ".yml", ".toml")
 
 
 def _changed(folder: Path, files: Mapping[str, str]) -> dict[str, str]:

@@ -9,10 +9,17 @@ from pathlib import Path
 
 NAME, DEED = Path(sys.argv[0]).name, os.environ.get("FAKE", "edits")
 PROGRAM = next((path for path in Path().glob("program.*")), Path("program.py"))
+FILES = [str(path) for path in Path().rglob("*")]
 PROMPT = sys.stdin.read() if NAME in ("claude", "codex") else Path("prompt.md").read_text()
 Path(os.environ["FAKE_LOG"], f"{NAME}-{os.getpid()}").write_text(
     json.dumps(
-        {"arguments": sys.argv[1:], "folder": str(Path.cwd()), "environment": dict(os.environ), "prompt": PROMPT}
+        {
+            "arguments": sys.argv[1:],
+            "files": FILES,
+            "folder": str(Path.cwd()),
+            "environment": dict(os.environ),
+            "prompt": PROMPT,
+        }
     )
 )
 

@@ -118,6 +118,12 @@ async def test_several_files_come_back_each_under_its_name(log: Path) -> None:
     assert "the files src/a.cpp, program.py" in calls(log)[0]["prompt"]
 
 
+@pytest.mark.parametrize("path", [".claude/settings.json", "AGENTS.md", "src/.mcp.json"])
+async def test_no_program_puts_settings_or_instructions_before_it(path: str, log: Path) -> None:
+    await asked(ClaudeProposer, "prints", f"```\n=== file: {path} ===\n{{}}\n=== file: program.py ===\nx = 1\n```\n")
+    assert path not in calls(log)[0]["files"]
+
+
 async def test_it_gets_its_own_keys_and_no_others(
     kind: type[AssistantProposer], log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
