@@ -99,18 +99,23 @@ def checked_out(wanted: WantedRepository, runs: Path, tell: Callable[[str], None
 
 
 def _git(folder: Path, *words: str) -> str:
-    """Return what git prints about a repository; it writes nothing there. UsageError if it fails."""
+    """Return what git prints about a repository, with a surrogate for each byte that is no UTF-8."""
+    return _git_bytes(folder, *words).decode(errors="surrogateescape")
+
+
+def _git_bytes(folder: Path, *words: str, given: bytes = b"") -> bytes:
+    """Return what git prints if it reads `given`; it writes nothing in the repository. UsageError if it fails."""
     # variables such as GIT_DIR would name another repository, and `status` would refresh the index
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "--no-optional-locks", "-C", str(folder), *words]
     try:
-        done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env=environment)
+        done = subprocess.run(command, capture_output=True, input=given, env=environment)
     except OSError as error:
         raise UsageError(f"--repo needs the program git: {error.strerror}") from None
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip().partition("\n")[0]
         raise UsageError(f"{folder} is no git repository with a commit: {why}")
-    return done.stdout.decode(errors="surrogateescape")
+    return done.stdout
 
 
 def _top(folder: Path) -> Path:
@@ -162,7 +167,7 @@ def _choose(top: Path, wanted: WantedRepository, tell: Callable[[str], None]) ->
     else:
         words = set(re.findall(r"[\w./+-]+", wanted.command))
         matching = [path for path in files if _is_source(path) and not {path, f"./{path}"} & words]
-    texts = {path: text for path in matching if (text := _text(top, path)) is not None}
+    texts = _texts(top, matching)
     sizes = {path: estimate_tokens(text) for path, text in texts.items()}
     # the largest are left out first: many small files say more of a program than one large one
     kept_files = sorted(sizes, key=lambda path: (sizes[path], path))[:MOST_FILES]
@@ -188,14 +193,22 @@ def _is_source(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in SOURCES and not _JUDGING.search(f"{path}.")
 
 
-def _text(top: Path, path: str) -> str | None:
-    """Return a committed file's text; None if it cannot be shown and patched as one."""
-    if not PLAIN_PATH.fullmatch(path):  # among them hidden files
-        return None
-    text = _git(top, "show", f"HEAD:{path}")
-    # a surrogate stands for a byte that is no UTF-8; a carriage return would be lost on the way
-    is_plain = not re.search(r"[\0\r\ud800-\udfff]", text) and "=== file:" not in text
-    return text if is_plain and text.strip() else None
+def _texts(top: Path, paths: Sequence[str]) -> dict[str, str]:
+    """Return the texts of those committed files, by path, that can be shown and patched as texts."""
+    plain = [path for path in paths if PLAIN_PATH.fullmatch(path)]  # no hidden files
+    # one process for all: each takes milliseconds, and a repository may have thousands of files
+    asked = "".join(f"HEAD:{path}\n" for path in plain).encode()
+    out = _git_bytes(top, "cat-file", "--batch", given=asked)
+    found, at = {}, 0
+    for path in plain:
+        begin = out.index(b"\n", at) + 1  # behind `<object> blob <size>`
+        at = begin + int(out[at:begin].split()[-1])
+        text = out[begin:at].decode(errors="surrogateescape")
+        at += 1  # a line break ends each file
+        # a surrogate stands for a byte that is no UTF-8; a carriage return would be lost on the way
+        if text.strip() and "=== file:" not in text and not re.search(r"[\0\r\ud800-\udfff]", text):
+            found[path] = text
+    return found
 
 
 def _check_out(top: Path, commit: str, shown: dict[str, str], place: Path) -> None:
