@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from inspect import cleandoc
 from threading import Thread
 from typing import Any
 
@@ -44,6 +45,8 @@ LONGEST_IDEA = 500
 ADVICE_S = 3.0
 # Seconds that the HTTP server waits for open answers when it ends, and its largest number of connections.
 SHUTDOWN_S, CONNECTIONS = 2, 256
+# Programs that `nearest` may run in a session, for each program of the budget: each costs as much CPU as an evaluation.
+LOOKS = 5
 # The path of the protocol at the HTTP server.
 PATH = "/mcp"
 
@@ -85,6 +88,7 @@ class AssistantsRun:
         self.serving = asyncio.Event()
         """Set once nothing that the run prints can reach the protocol."""
         self._asked: asyncio.Queue[tuple[str, asyncio.Future[Verdict | Failure]]] = asyncio.Queue()
+        self._looks_left = LOOKS * launch.settings.budget
         self._looking: asyncio.Task[None] | None = None  # runs the programs of `nearest`
 
     async def search(self, session: Callable[[View], Coroutine[Any, Any, Ended]]) -> Ended:
@@ -131,8 +135,9 @@ class AssistantsRun:
     async def evaluate(self, program: str, ctx: Context[Any, Any], idea: str = "") -> Told:
         """Score a program: it becomes a candidate of the run and counts against the budget.
 
-        The answer has its score, with standard error and gap if they are known, and whom it behaves like. For a program
-        that is rejected it has the reason, and how far it got. `idea` is one sentence on what is new in it; other
+        `program` is its text alone; a fence around it is allowed. The answer has its score, with standard error and gap
+        if they are known, the best score so far, and whom it behaves like. For a program that is rejected it has the
+        reason, and how far it got. `idea` is one sentence on what is new in it; other
         assistants read it.
         """
         _refuse_large(program)
@@ -152,7 +157,8 @@ class AssistantsRun:
         """Whom a program, or a candidate by number, behaves like, since which step they part, and what those score.
 
         It costs no budget and says no score of the program itself. Ask it before `evaluate`: if it says that you have
-        found a candidate again, an evaluation would tell nothing new.
+        found a candidate again, an evaluation would tell nothing new. One program runs at a time, and a session may ask
+        for five times as many as the budget; candidates and their copies are free.
         """
         if bool(program.strip()) == (candidate is not None):
             raise UsageError("nearest takes a program or the number of a candidate, one of the two")
@@ -208,6 +214,9 @@ class AssistantsRun:
 
     async def _look(self, source: str) -> Verdict | Failure:
         """Return what a program does that is no candidate; one runs at a time, in a sandbox beside the run's own."""
+        if self._looks_left <= 0:
+            raise UsageError("`nearest` has run all programs that it may in this session; `evaluate` those worth it")
+        self._looks_left -= 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._run_asked())
         told: asyncio.Future[Verdict | Failure] = asyncio.get_running_loop().create_future()
@@ -258,6 +267,7 @@ def _refusing(method: Tool, kind: type[Exception] = ToolError) -> Tool:
         except BehavesimError as error:
             raise kind(str(error)) from None
 
+    refusing.__doc__ = cleandoc(method.__doc__ or "")  # assistants read it, and pay for its indentation
     return refusing
 
 

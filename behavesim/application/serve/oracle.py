@@ -99,6 +99,8 @@ class Oracle:
             run = self._followed()
             found = run.candidate(number)
             told = _outcome(run, found)
+            leader = _leader(run)
+            told["best"] = None if leader is None else _worth(run.scored(leader))
             if found.status == "feasible":
                 is_first = run.best is not None and run.best.candidate == number
                 told["is_best"] = is_first and (run.template is None or run.utility(found) > run.utility(run.template))
@@ -109,7 +111,7 @@ class Oracle:
         """Return the best program with its text: the template (-1) until a candidate is better."""
         with self._lock:
             run = self._followed()
-            leader = run.template if run.state.leader is None else run.candidate(run.state.leader.candidate)
+            leader = _leader(run)
             if leader is None:
                 raise UsageError("the run has no program yet")
             told = _outcome(run, leader)
@@ -252,6 +254,11 @@ def _said(run: Run, again: Candidate | None, nearest: Sequence[Told]) -> str:
 
 def _name(candidate: int) -> str:
     return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
+
+
+def _leader(run: Run) -> Candidate | None:
+    """Return the best program so far, the template until a candidate is better; None if there is neither."""
+    return run.template if run.state.leader is None else run.candidate(run.state.leader.candidate)
 
 
 def _outcome(run: Run, candidate: Candidate) -> Told:

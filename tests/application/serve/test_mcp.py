@@ -19,6 +19,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from behavesim.analysis.run import Run
+from behavesim.application.serve.mcp_server import LOOKS
 from behavesim.application.verification import verify_runs
 from behavesim.proposers.http import ADDRESS
 from behavesim.proposers.posted import LARGEST
@@ -58,6 +59,7 @@ async def test_an_assistant_scores_programs_and_is_told_what_is_new(tmp_path: Pa
 
         first = await told(client, "evaluate", program=FARTHEST, idea="The farthest first.")
         assert (first["candidate"], first["status"], first["is_best"], first["gap"]) == (0, "ok", False, None)
+        assert first["best"]["candidate"] == -1 and first["best"]["score"] == task["template_score"]
         assert first["standard_error"] > 0 and len(first["scores"]) == 5
         assert first["quoted"]["idea"] == "The farthest first."
         assert first["budget"] == {"all": 8, "left": 7}
@@ -99,6 +101,15 @@ async def test_nearest_says_whom_a_program_behaves_like_and_spends_nothing(tmp_p
         assert (await told(client, "nearest", program=FAULTY))["reason"] == "exception"
         assert (await told(client, "nearest", program="pass"))["reason"] == "no-function"
     assert len(programs_of(tmp_path / "first", Responded)) == 2
+
+
+async def test_nearest_runs_so_many_programs_in_a_session_and_no_more(tmp_path: Path) -> None:
+    async with served(tmp_path, budget=1) as client:
+        await told(client, "evaluate", program=another(0))
+        for number in range(1, 1 + LOOKS):
+            await told(client, "nearest", program=another(number))
+        assert "all programs that it may" in await refused(client, "nearest", program=FARTHEST)
+        assert (await told(client, "nearest", program=another(0)))["candidate"] == 0, "a known one costs nothing"
 
 
 async def test_nearest_is_no_way_to_a_score_that_costs_nothing(tmp_path: Path) -> None:
