@@ -228,7 +228,7 @@ def row(name: str, problem: Problem, model: Model) -> list[str]:
     for prompt, reply in zip(model.prompts, model.replies, strict=True):
         if best_source != problem.program.read_text():
             later += 1
-            shown += _plain(best_source) in map(_plain, _BLOCK.findall(prompt))
+            shown += _shows(prompt, best_source)
         blocks = _BLOCK.findall(reply)
         score = problem.score(blocks[-1]) if blocks else None
         if score is not None and (best is None or score > best):
@@ -244,8 +244,18 @@ def row(name: str, problem: Problem, model: Model) -> list[str]:
     return [name, str(len(course)), *(f"{each:,.0f}" for each in sizes), str(repeats), seen, *texts]
 
 
-def _plain(source: str) -> str:
-    """The code without comments, docstrings and layout: tools show programs differently."""
+def _shows(prompt: str, program: str) -> bool:
+    """Whether a prompt has a program: its lines of code, or a block that is the same but for docstrings."""
+    # tools leave out comments, docstrings that say what was said before, or the marks of the block
+    return _lines(program) in _lines(prompt) or _code(program) in map(_code, _BLOCK.findall(prompt))
+
+
+def _lines(source: str) -> str:
+    lines = (line.split("#")[0].strip() for line in source.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def _code(source: str) -> str:
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -266,6 +276,9 @@ def rows(
         if run_tool(command(problem, model.url, place), model.url, place, model) is None:
             yield [name, f"failed: see {place / 'log.txt'}"]
             continue
+        asked = zip(model.prompts, model.replies, strict=True)
+        lines = (json.dumps({"prompt": prompt, "reply": reply}) for prompt, reply in asked)
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
         cells = row(name, problem, model)
         model.clear()
         place = folder / f"{name}-killed"
@@ -285,7 +298,7 @@ def main() -> None:
     parser.add_argument("--replies", type=Path, help="recorded replies: a JSON object with `reply` on each line")
     parser.add_argument("--tools", nargs="+", default=["behavesim", "openevolve", "shinka"])
     parser.add_argument("--environments", type=Path, default=Path.home() / ".cache/behavesim-bench")
-    parser.add_argument("--folder", type=Path, help="keeps what the tools wrote; default: a temporary one")
+    parser.add_argument("--folder", type=Path, help="keeps what the tools asked and wrote; default: a temporary one")
     given = parser.parse_args()
     adopt_orphans()
     recorded = [json.loads(line)["reply"] for line in given.replies.open()] if given.replies else ()
