@@ -21,6 +21,8 @@ WRITTEN = [path for path in DOCS if path.stem not in PAGES or path.parent.name !
 PEOPLE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *WRITTEN]
 MEAN_WORDS = 20
 """Of a sentence, on average over a page, at most."""
+MOST_WORDS = 30_000
+"""Of all sentences that people wrote for the README, CONTRIBUTING and the pages of docs, in text and in tables."""
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -113,3 +115,12 @@ def lengths(path: Path) -> list[int]:
 def test_sentences_are_short_on_average(path: Path) -> None:
     found = lengths(path)
     assert sum(found) / len(found) <= MEAN_WORDS
+
+
+def test_all_pages_together_can_be_read_in_two_hours() -> None:
+    assert sum(sum(lengths(path)) for path in PEOPLE[:2] + WRITTEN) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("path", [PEOPLE[1], *WRITTEN], ids=name)
+def test_a_page_begins_with_what_its_reader_can_do_after_it(path: Path) -> None:
+    assert re.match(r"# [^\n]+\n\n(After this page|Choose)", path.read_text())

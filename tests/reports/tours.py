@@ -1,11 +1,13 @@
-"""The README's picture of two tours: `python -m tests.reports.tours runs/RUN > docs/tours.svg`.
+"""The first page's picture: `python -m tests.reports.tours runs/RUN > docs/tours.svg`.
 
-The run is one of `tsp`. The picture draws the tours of the template and of the best program, one city after the other,
-on the instance of the search on which the gain is the median. Where nothing moves, it shows both tours as they end.
+The run is one of `tsp`. On the left are the tours of the template and of the recommended program, city by city, on a
+held-out instance of 50 cities: of these the one on which the gain is the median. On the right is the certificate: the
+gain on each fresh instance of the race, their mean and its interval. Where nothing moves, it shows whole tours.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,56 +16,122 @@ import numpy as np
 from numpy.typing import NDArray
 
 import behavesim as bs
+from behavesim.application.evaluation import evaluate_programs
+from behavesim.state.events import FreshScored
+from behavesim.state.race import Certificate
+from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Verdict
 
-SIDE, MARGIN, HEAD = 240, 16, 34
+SIDE, MARGIN, HEAD = 240, 16, 52
+CITIES = 50
 SECONDS = 10.0
 STYLE = f"""
 text {{ font: 13px sans-serif; fill: #333 }}
-.panel {{ fill: #fff; stroke: #ccc }}
+.back, .panel {{ fill: #fff }}
+.panel {{ stroke: #ccc }}
+.cities {{ fill: #333 }}
 .tour {{ fill: none; stroke-width: 2; stroke-dasharray: 1 }}
-@keyframes draw {{ from {{ stroke-dashoffset: 1 }} 80% {{ stroke-dashoffset: 0 }} to {{ stroke-dashoffset: 0 }} }}
-@media (prefers-reduced-motion: no-preference) {{ .tour {{ animation: draw {SECONDS:g}s linear infinite }} }}
+.template {{ stroke: #D55E00 }}
+.found {{ stroke: #0072B2 }}
+.gain {{ fill: #0072B2; fill-opacity: .45 }}
+.interval {{ fill: #0072B2; fill-opacity: .25 }}
+.line {{ stroke-width: 2 }}
+@media (prefers-color-scheme: dark) {{
+text, .cities {{ fill: #ddd }}
+.back, .panel {{ fill: #0d1117 }}
+.panel {{ stroke: #555 }}
+.template {{ stroke: #F0A060 }}
+.found {{ stroke: #56B4E9 }}
+.gain, .interval {{ fill: #56B4E9 }}
+}}
+@keyframes draw {{ from {{ stroke-dashoffset: 1 }} to {{ stroke-dashoffset: 0 }} }}
+@media (prefers-reduced-motion: no-preference) {{ .tour {{ animation: draw {SECONDS:g}s linear }} }}
 """
 
 
 def picture(run: bs.LoadedRun) -> str:
-    """Both tours side by side, as SVG."""
-    assert run.best is not None
-    gains = np.subtract(run.template.scores, run.best.scores)
-    instance = int(np.argsort(gains)[len(gains) // 2])
+    """Both tours side by side and, if the run has one, the certificate, as SVG."""
+    found = run.recommended or run.best
+    assert found is not None and found.source is not None and run.template.source is not None
+    panels = _tours(run, run.template.source, found.source)
+    if run.certificate is not None and run.certificate.interval is not None:
+        panels.append(_certificate(run, run.certificate, run.certificate.interval))
+    drawn = "\n".join(
+        f'<g transform="translate({MARGIN + number * (SIDE + 3 * MARGIN)} {HEAD})">{panel}</g>'
+        for number, panel in enumerate(panels)
+    )
+    size = f'width="{len(panels) * (SIDE + 3 * MARGIN) - MARGIN}" height="{SIDE + HEAD + 2 * MARGIN}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>\n'
+        f'<rect class="back" width="100%" height="100%"/>\n{drawn}\n</svg>\n'
+    )
+
+
+def _tours(run: bs.LoadedRun, template_source: str, source: str) -> list[str]:
     task = TaskReference("tsp").load()
-    route = task.picture(task.instances("search")[instance])
+    programs = [("template", template_source), ("found", source)]
+    verdicts = [each.verdict for each in asyncio.run(evaluate_programs(run.settings, task, programs, "held-out"))]
+    template, found = (each for each in verdicts if isinstance(each, Verdict))
+    gains = np.subtract(template.scores, found.scores)
+    instances = task.instances("held-out")
+    routes = [task.picture(each) for each in instances]
+    of_size = [number for number, each in enumerate(instances) if len(each.distances) == CITIES]
+    number = sorted(of_size, key=gains.__getitem__)[len(of_size) // 2]
+    route = routes[number]
     assert isinstance(route, bs.Route)
     places = np.array(route.places) * SIDE
-    tours = [each[instance] for each in run.trajectories([bs.TEMPLATE, run.best.candidate])]
-    panels = [
-        _panel(places, tour.state(len(tour) - 1), name, column)
-        for column, (tour, name) in enumerate(zip(tours, ("template", "best program"), strict=True))
-        if isinstance(tour, bs.Trajectory)
-    ]
-    size = f'width="{2 * SIDE + 5 * MARGIN}" height="{SIDE + HEAD + 2 * MARGIN}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>',
-            '<rect width="100%" height="100%" fill="#fff"/>',
-            *panels,
-            "</svg>\n",
-        ]
-    )
+    drawn = []
+    for name, kind, verdict in (("template", "template", template), ("what the search found", "found", found)):
+        tour = verdict.trajectories[number]
+        assert isinstance(tour, bs.Trajectory)
+        said = f"{name}:", f"a tour of length {verdict.scores[number]:.2f}"
+        drawn.append(_frame(*said) + _tour(places, tour.state(len(tour) - 1), kind))
+    return drawn
 
 
-def _panel(places: NDArray[Any], tour: NDArray[Any], name: str, column: int) -> str:
-    corners = places[np.append(tour, tour[0])]
-    length = np.linalg.norm(np.diff(corners, axis=0), axis=1).sum() / SIDE
-    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners)
-    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2"/>' for x, y in places)
-    left = MARGIN + column * (SIDE + 3 * MARGIN)
+def _frame(first: str, second: str) -> str:
+    """Two lines of text above an empty panel."""
     return (
-        f'<g transform="translate({left} {HEAD})"><text y="-14">{name}: tour of length {length:.2f}</text>'
+        f'<text y="-32">{first}</text><text y="-15">{second}</text>'
         f'<rect class="panel" x="-8" y="-8" width="{SIDE + 16}" height="{SIDE + 16}"/>'
-        f'<path class="tour" pathLength="1" stroke="{("#D55E00", "#0072B2")[column]}" d="{path}"/>{dots}</g>'
     )
+
+
+def _tour(places: NDArray[Any], tour: NDArray[Any], kind: str) -> str:
+    corners = places[np.append(tour, tour[0])]
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in corners)
+    dots = "".join(f'<circle class="cities" cx="{x:.1f}" cy="{y:.1f}" r="2.2"/>' for x, y in places)
+    return f'<path class="tour {kind}" pathLength="1" d="{path}"/>{dots}'
+
+
+def _certificate(run: bs.LoadedRun, certificate: Certificate, interval: tuple[float, float]) -> str:
+    """A dot for each fresh instance, up is better; the template is the line at 0."""
+    gains: list[float] = []
+    for _, _, event in read_events(run.folder.journal):
+        if isinstance(event, FreshScored):
+            template, found = event.scores[bs.TEMPLATE], event.scores[certificate.candidate]
+            gains += (np.subtract(template, found) / template).tolist()
+    low, high = min(0.0, *gains), max(0.0, *gains)
+
+    def height(gain: float) -> float:
+        return SIDE * (1 - (gain - low) / (high - low))
+
+    dots = "".join(
+        f'<circle class="gain" cx="{SIDE * (number + 0.5) / len(gains):.1f}" cy="{height(gain):.1f}" r="3"/>'
+        for number, gain in enumerate(gains)
+    )
+    least, most = interval
+    band = f'<rect class="interval" y="{height(most):.1f}" width="{SIDE}" height="{height(least) - height(most):.1f}"/>'
+    lines = "".join(
+        f'<line class="line {kind}" x2="{SIDE}" y1="{height(gain):.1f}" y2="{height(gain):.1f}"/>'
+        for kind, gain in (("template", 0.0), ("found", certificate.gain))
+    )
+    said = (
+        f"{len(gains)} maps that nothing saw before:",
+        (f"{100 * certificate.gain:.1f} % shorter [{100 * least:.1f}, {100 * most:.1f}]"),
+    )
+    return _frame(*said) + band + lines + dots + f'<text x="2" y="{height(0.0) + 15:.1f}">0: the template</text>'
 
 
 if __name__ == "__main__":
