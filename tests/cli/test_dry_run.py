@@ -67,3 +67,10 @@ def test_what_a_model_would_cost_is_estimated_and_it_is_not_asked(
     refused = behavesim("run", "tsp", "--model", "m", "--max-cost", 1, "--dry-run")
     priced = """--set 'prices={"m" = {prompt = USD, completion = USD}}' (for a million tokens each)"""
     assert (refused.code, f"the price of m is unknown; add {priced}" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(("proposer", "asked"), [("claude", "the proposer"), ("codex", "codex")])
+def test_what_an_assistant_may_cost_is_said_to_be_unknown(proposer: str, asked: str, behavesim: Command) -> None:
+    ran = behavesim("run", "tsp", "--proposer", proposer, "--budget", 3, "--dry-run")
+    assert f"about 3 requests to {asked}, " in ran.out
+    assert "at an unknown price" in ran.out

@@ -284,7 +284,7 @@ class CostEstimate:
         price = "at an unknown price" if self.cost_usd is None else f"about ${self.cost_usd:,.2f}"
         guess = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
         source = f"as in the {answered:,} requests so far" if answered else guess
-        models = ", ".join(self.models)
+        models = ", ".join(self.models) or "the proposer"
         about = f"about {tokens.calls:,} requests to {models}, {tokens.prompt:,} tokens in, {tokens.completion:,} out"
         return f"{about}, {price} ({source})"
 
@@ -308,7 +308,7 @@ def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Pa
     costs = [_cost(settings, model, calls, Usage(prompt, completion=completion)) for model in models]
     known_costs = [cost for cost in costs if cost is not None]
     # which model is asked is drawn for each request, so the dearest one's cost is the most that can be expected
-    cost = max(known_costs) if len(known_costs) == len(costs) else None
+    cost = max(known_costs) if known_costs and len(known_costs) == len(costs) else None
     return CostEstimate(models, Tokens(calls, prompt=calls * prompt, completion=calls * completion), cost, answered)
 
 
