@@ -223,7 +223,17 @@ COPILOT = Assistant(
     "copilot",
     (
         *("-p", f"Read the file {PROMPT_FILE} in this folder and do what it asks.", "--output-format", "json"),
-        *("--allow-tool", "write", "--deny-tool", "shell", "--deny-tool", "url", "--no-ask-user"),
+        *(
+            "--allow-tool",
+            "read",
+            "--allow-tool",
+            "write",
+            "--deny-tool",
+            "shell",
+            "--deny-tool",
+            "url",
+            "--no-ask-user",
+        ),
         *("--no-custom-instructions", "--disable-builtin-mcps", "--no-auto-update"),
     ),
     False,
