@@ -47,6 +47,8 @@ MOST_SWEEPS = 20
 ANSWERED_S = 10.0
 # The variable that marks all processes of one call, so that those which left its group are found.
 _MARK = "BEHAVESIM_ASSISTANT"
+# What a report says of an output that ends too early.
+_NO_RESULT = "it wrote no result"
 # Words of an assistant that may not ask now, and of one that nobody has signed in.
 _LIMITED = re.compile(r"\b(?:rate|usage|session|weekly|hourly|your) ?-?limit|\bquota|\b429\b|\b529\b|overloaded", re.I)
 _SIGNED_OUT = re.compile(r"\blog ?-?in\b|authenticat|unauthori[sz]ed|api.?key|credentials|\b40[13]\b", re.I)
@@ -114,7 +116,7 @@ def _claude_report(out: str, folder: Path) -> Report:
     """Read the one object of `--output-format json`; it counts tokens of the cache beside the others."""
     found = next((each for each in reversed(_objects(out)) if each.get("type") == "result"), None)
     if found is None:
-        return Report(error="it wrote no result")
+        return Report(error=_NO_RESULT)
     counts = _part(found, "usage")
     fresh, written, read = (
         token_count(counts.get(name))
@@ -131,7 +133,9 @@ def _claude_report(out: str, folder: Path) -> Report:
     if not found.get("is_error") and kind in ("success", ""):
         return Report(text, usage)
     status = found.get("api_error_status")
-    error = " ".join(str(each) for each in (status, kind if kind != "success" else "", text) if each)
+    errors = found.get("errors")
+    words = text or "; ".join(map(str, errors if isinstance(errors, list) else ()))
+    error = " ".join(str(each) for each in (status, kind if kind != "success" else "", words) if each)
     return Report("", usage, error or "it failed", is_used_up=kind.startswith("error_max_"))
 
 
@@ -149,13 +153,14 @@ def _codex_report(out: str, folder: Path) -> Report:
                     cached=counts.get("cached_input_tokens"),
                     completion=counts.get("output_tokens"),
                     reasoning=counts.get("reasoning_output_tokens"),
+                    cache_write=counts.get("cache_write_input_tokens"),
                 ).checked()
                 error = ""  # an earlier one was of a try that it repeated
             case "turn.failed":
                 error = _text(_part(event, "error"), "message") or "its turn failed"
             case "error":
                 error = _text(event, "message") or "it failed"
-    return Report(text, usage, error or ("" if usage or text else "it wrote no answer"))
+    return Report(text, usage, error or ("" if usage or text else _NO_RESULT))
 
 
 def _copilot_report(out: str, folder: Path) -> Report:
@@ -173,7 +178,7 @@ def _copilot_report(out: str, folder: Path) -> Report:
     known = [count for count in counts if count is not None]
     usage = Usage(completion=sum(known)) if known else None
     if result is None:
-        return Report("", usage, "it wrote no result")
+        return Report("", usage, _NO_RESULT)
     return Report(texts[-1], usage, f"it says exit code {code}" if (code := result.get("exitCode")) else "")
 
 
@@ -182,12 +187,14 @@ def _aider_report(out: str, folder: Path) -> Report:
     events = _objects(_read_file(folder / _COUNTS_FILE) or "")
     sent = [_part(event, "properties") for event in events if event.get("event") == "message_send"]
     if not sent:
-        return Report(error=" | ".join(out.strip().splitlines()[-3:]) or "it sent no message")
+        return Report(error=" | ".join(out.strip().splitlines()[-3:]) or _NO_RESULT)
     prompt, completion = (
         sum(token_count(each.get(name)) or 0 for each in sent) for name in ("prompt_tokens", "completion_tokens")
     )
+    # around the answer of the model stand aider's own lines
+    said = re.split(r"^Tokens: \S+ sent", re.split(r"^Added .+ to the chat\.$", out, flags=re.M)[-1], flags=re.M)[0]
     return Report(
-        out, Usage(prompt=prompt, completion=completion, cost_usd=sent[-1].get("total_cost") or None).checked()
+        said, Usage(prompt=prompt, completion=completion, cost_usd=sent[-1].get("total_cost") or None).checked()
     )
 
 
@@ -209,7 +216,7 @@ CODEX = Assistant(
     "codex",
     (
         *("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--color", "never"),
-        *("--sandbox", "workspace-write"),
+        *("--sandbox", "workspace-write", "-c", 'web_search="disabled"'),
     ),
     True,
     False,
@@ -393,8 +400,8 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
         error = report.error or (how_it_ended(ended) if ended is not None and ended.code else "")
         if not error:
             return Completion(self._secrets.clean(report.text), None, report.usage or Usage())
-        if ended is not None and ended.err.strip() and report.usage is None:
-            error += f": {how_it_ended(ended)}"
+        if ended is not None and report.error == _NO_RESULT:
+            error = f"{error}: it {how_it_ended(ended)}"
         if report.is_used_up:
             return self._fault(error, report.usage, action="give up")
         if _LIMITED.search(error):

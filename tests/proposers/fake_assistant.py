@@ -41,7 +41,8 @@ def say(*, text: str = "", error: str = "", kind: str = "", status: int | None =
                 "cache_read_input_tokens": 30,
                 "output_tokens": 40,
             }
-            found = {"type": "result", "subtype": kind or "success", "is_error": failed, "result": error or text}
+            found = {"type": "result", "subtype": kind or "success", "is_error": failed}
+            found |= {"errors": [error]} if kind else {"result": error or text}
             found |= {"api_error_status": status, "num_turns": 2}
             found |= {"total_cost_usd": 0.25, "usage": counts} if not failed or kind else {}
             print(json.dumps(found))
@@ -65,7 +66,8 @@ def say(*, text: str = "", error: str = "", kind: str = "", status: int | None =
                 print(json.dumps({"type": "assistant.message", "data": data}))
                 print(json.dumps({"type": "result", "exitCode": 0, "usage": {"premiumRequests": 1}}))
         case "aider":
-            print(error or text)
+            print("Aider v0.86.2\nGit repo: none\nAdded program.py to the chat.\n")
+            print(error or f"{text}\n\nTokens: 60 sent, 40 received. Cost: $0.25 message, $0.25 session.")
             counts = {"prompt_tokens": 30, "completion_tokens": 20, "cost": 0.125}
             log = Path(sys.argv[sys.argv.index("--analytics-log") + 1])
             for total in () if failed else (0.125, 0.25):

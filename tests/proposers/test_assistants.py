@@ -1,6 +1,6 @@
 """Coding assistants as proposers, against a fake of each: what it is given, what its reply is, and what it cost.
 
-The real programs were not run: the fake speaks as their manuals and their published outputs do.
+The fake speaks as Claude Code 2.1.328, Codex 0.171.0, Copilot 1.0.102 and aider 0.86.2 did with a scripted model.
 """
 
 from __future__ import annotations
