@@ -76,20 +76,19 @@ class Assistant:
     name: str
     # Words of the command line behind the name.
     words: tuple[str, ...]
-    # Whether it reads the prompt from its standard input; if not, a word names the prompt's file.
-    reads_input: bool
-    # Whether the names of the program's files stand behind all other words.
-    takes_files: bool
     # Matches the names of the variables with its own keys: it gets no others.
     keys: str
-    # Command that installs it.
+    # Command that installs it, and what a person does to sign in.
     install: str
-    # Words of the command that ends with 0 if somebody has signed in; empty if it has none.
-    signed_in: tuple[str, ...]
-    # Command by which a person signs in.
     sign_in: str
     # Reads its output and its folder.
     report: Callable[[str, Path], Report]
+    # Whether it reads the prompt from its standard input; if not, a word names the prompt's file.
+    reads_input: bool = False
+    # Whether the names of the program's files stand behind all other words.
+    takes_files: bool = False
+    # Words of the command that ends with 0 if somebody has signed in; empty if it has none.
+    signed_in: tuple[str, ...] = ()
 
 
 def _objects(lines: str) -> list[Mapping[str, Any]]:
@@ -165,7 +164,7 @@ def _codex_report(out: str, folder: Path) -> Report:
 
 def _copilot_report(out: str, folder: Path) -> Report:
     """Read the events of `--output-format json`. It counts the tokens of replies, not those of prompts, nor money."""
-    texts, counts, result = [""], [], None
+    texts, counts, error, result = [""], [], "", None
     for event in _objects(out):
         match event.get("type"):
             case "assistant.message":
@@ -174,12 +173,13 @@ def _copilot_report(out: str, folder: Path) -> Report:
             case "result":
                 result = event
             case "session.error":
-                return Report(error=_text(_part(event, "data"), "message") or "its session failed")
+                error = _text(_part(event, "data"), "message") or "its session failed"
     known = [count for count in counts if count is not None]
     usage = Usage(completion=sum(known)) if known else None
     if result is None:
-        return Report("", usage, _NO_RESULT)
-    return Report(texts[-1], usage, f"it says exit code {code}" if (code := result.get("exitCode")) else "")
+        return Report("", usage, error or _NO_RESULT)
+    code = result.get("exitCode")
+    return Report(texts[-1], usage, (error or f"it says exit code {code}") if code else "")
 
 
 def _aider_report(out: str, folder: Path) -> Report:
@@ -204,13 +204,12 @@ CLAUDE = Assistant(
         *("-p", "--output-format", "json", "--no-session-persistence", "--strict-mcp-config"),
         *("--tools", "Read,Edit,Write,Glob,Grep", "--permission-mode", "acceptEdits", "--max-turns", "20"),
     ),
-    True,
-    False,
-    r"ANTHROPIC_|CLAUDE_|AWS_",
-    "npm install -g @anthropic-ai/claude-code",
-    ("auth", "status"),
-    "claude auth login",
-    _claude_report,
+    keys=r"ANTHROPIC_|CLAUDE_|AWS_",
+    install="npm install -g @anthropic-ai/claude-code",
+    sign_in="claude auth login",
+    report=_claude_report,
+    reads_input=True,
+    signed_in=("auth", "status"),
 )
 CODEX = Assistant(
     "codex",
@@ -218,38 +217,24 @@ CODEX = Assistant(
         *("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--color", "never"),
         *("--sandbox", "workspace-write", "-c", 'web_search="disabled"'),
     ),
-    True,
-    False,
-    r"OPENAI_|CODEX_",
-    "npm install -g @openai/codex",
-    ("login", "status"),
-    "codex login",
-    _codex_report,
+    keys=r"OPENAI_|CODEX_",
+    install="npm install -g @openai/codex",
+    sign_in="codex login",
+    report=_codex_report,
+    reads_input=True,
+    signed_in=("login", "status"),
 )
 COPILOT = Assistant(
     "copilot",
     (
         *("-p", f"Read the file {PROMPT_FILE} in this folder and do what it asks.", "--output-format", "json"),
-        *(
-            "--allow-tool",
-            "read",
-            "--allow-tool",
-            "write",
-            "--deny-tool",
-            "shell",
-            "--deny-tool",
-            "url",
-            "--no-ask-user",
-        ),
-        *("--no-custom-instructions", "--disable-builtin-mcps", "--no-auto-update"),
+        *("--allow-tool", "read", "--allow-tool", "write", "--deny-tool", "shell", "--deny-tool", "url"),
+        *("--no-ask-user", "--no-custom-instructions", "--disable-builtin-mcps", "--no-auto-update"),
     ),
-    False,
-    False,
-    r"COPILOT_|GH_|GITHUB_",
-    "npm install -g @github/copilot",
-    (),
-    "copilot login",
-    _copilot_report,
+    keys=r"COPILOT_|GH_|GITHUB_",
+    install="npm install -g @github/copilot",
+    sign_in="copilot login",
+    report=_copilot_report,
 )
 AIDER = Assistant(
     "aider",
@@ -258,13 +243,11 @@ AIDER = Assistant(
         *("--no-stream", "--no-pretty", "--no-fancy-input", "--no-check-update", "--no-show-release-notes"),
         *("--no-show-model-warnings", "--no-analytics", "--analytics-log", _COUNTS_FILE, "--map-tokens", "0"),
     ),
-    False,
-    True,
-    r".*_API_KEY$|AIDER_|AWS_",
-    "pip install aider-install && aider-install",
-    (),
-    "set the key of a model that it can ask, such as OPENAI_API_KEY",
-    _aider_report,
+    keys=r".*_API_KEY$|AIDER_|AWS_",
+    install="pip install aider-install && aider-install",
+    sign_in="set the key of a model that it can ask, such as OPENAI_API_KEY",
+    report=_aider_report,
+    takes_files=True,
 )
 # All assistants, in the order in which people are told of them.
 ASSISTANTS = (CLAUDE, CODEX, COPILOT, AIDER)
@@ -485,14 +468,9 @@ def _environments() -> Iterator[tuple[int, bytes]]:
                 yield int(folder.name), (folder / "environ").read_bytes()
 
 
-class ClaudeSettings(AssistantSettings):
-    """The settings of Claude Code, which says what a reply cost."""
-
-
 class ClaudeProposer(AssistantProposer):
     """Claude Code (`claude -p`) writes each program, in a folder of its own."""
 
-    settings_type = ClaudeSettings
     assistant = CLAUDE
 
 

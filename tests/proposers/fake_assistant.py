@@ -61,6 +61,7 @@ def say(*, text: str = "", error: str = "", kind: str = "", status: int | None =
             print(json.dumps({"type": "assistant.message", "data": data}))
             if failed:
                 print(json.dumps({"type": "session.error", "data": {"message": error}}))
+                print(json.dumps({"type": "result", "exitCode": 1, "usage": {"premiumRequests": 1}}))
             else:
                 data = {"content": text, "outputTokens": 25}
                 print(json.dumps({"type": "assistant.message", "data": data}))

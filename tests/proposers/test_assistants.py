@@ -22,7 +22,6 @@ from behavesim.proposers.assistants import (
     AssistantProposer,
     AssistantSettings,
     ClaudeProposer,
-    ClaudeSettings,
     CodexProposer,
     CopilotProposer,
     is_signed_in,
@@ -228,7 +227,7 @@ async def test_whether_somebody_has_signed_in_is_asked_of_those_that_say_it(
 
 
 async def test_options_of_a_person_are_the_last(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ClaudeSettings(assistant_options="--model 'my model'")
+    settings = AssistantSettings(assistant_options="--model 'my model'")
     await ClaudeProposer.of(settings, context()).propose(Prompt(TEXT, "improve"), 0)
     assert calls(log)[0]["arguments"][-2:] == ["--model", "my model"]
 
