@@ -53,6 +53,20 @@ Html = Annotated[
     ),
 ]
 Figures = Annotated[Path | None, figures_option("Only write figures for a paper there, as PDF and SVG.", check_charts)]
+# What the axis of a figure counts, by its name as an option.
+AXES = {**{name: name for name in ("candidates", "requests", "hours")}, "cost": "US dollars", "cpu": "CPU seconds"}
+
+
+def _axis(name: str) -> str:
+    if name not in AXES:
+        raise UsageError(f"--axis takes one of {', '.join(AXES)}, not {name!r}")
+    return AXES[name]
+
+
+Axis = Annotated[
+    str,
+    typer.Option("--axis", metavar="NAME", callback=_axis, help=f"What curves of --figures count: {', '.join(AXES)}."),
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME|PATH.py", help="A metric to show, by name or file; repeatable."),
@@ -91,6 +105,7 @@ def report(
     csv: Csv = None,
     html: Html = None,
     figures: Figures = None,
+    axis: Axis = "candidates",
     held_out: TryHeldOut = False,
     shifted: Shifted = False,
     metric: Metrics = None,
@@ -127,7 +142,7 @@ def report(
             tell(f"{each.summary.run}: {note}")
     for remark in remarks(compared):
         tell(remark)
-    is_written = _write(compared, loaded, csv, html, figures)
+    is_written = _write(compared, loaded, csv, html, figures, axis)
     if form == "screen" and is_written:
         return
     # metrics of the user's own always, built-in ones if they are named: the tables show those already
@@ -168,7 +183,7 @@ def _load_runs(folders: Sequence[RunFolder]) -> list[Run]:
 
 
 def _write(
-    compared: RunComparison, loaded: Sequence[Run], csv: Path | None, html: Path | None, figures: Path | None
+    compared: RunComparison, loaded: Sequence[Run], csv: Path | None, html: Path | None, figures: Path | None, axis: str
 ) -> bool:
     """Write the files that were asked for, and say on stderr which; return whether there were any."""
     # A path that is None was not asked for.
@@ -183,7 +198,7 @@ def _write(
             write_page(compared.runs[0], html)
         tell(f"wrote {html.resolve()}")
     if figures is not None:
-        drawn = write_charts(paper_charts(compared, loaded), figures)
+        drawn = write_charts(paper_charts(compared, loaded, axis), figures)
         tell(f"wrote {', '.join(file.name for file in drawn)} to {figures.resolve()}")
     return any(path is not None for path in (csv, html, figures))
 

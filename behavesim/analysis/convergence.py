@@ -69,21 +69,27 @@ def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
 
 @dataclass(frozen=True)
 class MeanCheckpoint:
-    """The best gaps (fractions), or scores, of several runs after each had asked for `asked` candidates."""
+    """The best gaps (fractions), or scores, of several runs after each had used `at`: of candidates, or of a cost."""
 
-    asked: int
+    at: float
     best: Sample
 
 
-def mean_convergence(runs: Sequence[Sequence[Improvement]], end: int, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
+def mean_convergence(
+    runs: Sequence[Sequence[Improvement]], end: float, by_gap: bool, used: Sequence[Sequence[float]] | None = None
+) -> tuple[MeanCheckpoint, ...]:
     """Return samples of the runs' best scores, or gaps, at up to fifty evenly spaced numbers of candidates up to `end`.
 
-    `runs` are the improvements of each run, which must have asked for at least `end` candidates. Points at which some
-    run has no value yet are left out.
+    `runs` are the improvements of each run, which must have used at least `end`. `used` has for each run what it had
+    used after each candidate, such as seconds; None counts candidates. Points at which some run has no value yet are
+    left out.
     """
-    found = ((asked, [_best_at(run, asked, by_gap) for run in runs]) for asked in _moments(end))
-    known = ((asked, [value for value in best if value is not None]) for asked, best in found)
-    return tuple(MeanCheckpoint(asked, sample(best)) for asked, best in known if len(best) == len(runs))
+    costs = used or [range(1, 1 + max((each.asked for each in run), default=0)) for run in runs]
+    steps = [[cost[each.asked - 1] for each in run] for run, cost in zip(runs, costs, strict=True)]
+    points = _moments(int(end)) if used is None else [end * k / CHECKPOINTS for k in range(1, CHECKPOINTS + 1)]
+    found = ((at, [_best_at(run, step, at, by_gap) for run, step in zip(runs, steps, strict=True)]) for at in points)
+    known = ((at, [value for value in best if value is not None]) for at, best in found)
+    return tuple(MeanCheckpoint(at, sample(best)) for at, best in known if len(best) == len(runs))
 
 
 def _moments(end: int) -> list[int]:
@@ -92,8 +98,8 @@ def _moments(end: int) -> list[int]:
     return [*range(step, end, step), end] if end else []
 
 
-def _best_at(run: Sequence[Improvement], asked: int, by_gap: bool) -> float | None:
-    then = bisect.bisect_right([each.asked for each in run], asked) - 1
+def _best_at(run: Sequence[Improvement], steps: Sequence[float], at: float, by_gap: bool) -> float | None:
+    then = bisect.bisect_right(steps, at) - 1
     return None if then < 0 else run[then].gap if by_gap else run[then].score
 
 

@@ -47,10 +47,19 @@ class RunGroup:
         """Whether the gap of every improvement of its runs is known."""
         return all(each.gap is not None for run in self.runs for each in run.improvements)
 
-    def mean_convergence(self, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
-        """Return samples of its runs' best gaps or scores over time, up to the end of the shortest."""
-        end = min(run.summary.asked for run in self.runs)
-        return mean_convergence([run.improvements for run in self.runs], end, by_gap)
+    def mean_convergence(self, by_gap: bool, across: str = "asked") -> tuple[MeanCheckpoint, ...]:
+        """Return samples of its runs' best gaps or scores, up to the end of the shortest.
+
+        `across` counts candidates, or what `RunReport.moments` has by that name; empty if a run does not know it.
+        """
+        runs = [run.improvements for run in self.runs]
+        if across == "asked":
+            return mean_convergence(runs, min(run.summary.asked for run in self.runs), by_gap)
+        costs = [[each[across] for each in run.moments] for run in self.runs]
+        used = [[cost for cost in each if cost is not None] for each in costs]
+        if any(not each or not each[-1] or len(each) < len(cost) for each, cost in zip(used, costs, strict=True)):
+            return ()
+        return mean_convergence(runs, min(each[-1] for each in used), by_gap, used)
 
     @property
     def finished(self) -> RunGroup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,6 +31,7 @@ from behavesim.analysis.convergence import (
     islands,
 )
 from behavesim.analysis.held_out import HeldOut, SplitScores, Unseen, split_scores
+from behavesim.analysis.operators import moments
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary, summary
@@ -119,6 +120,11 @@ class RunReport:
     def diversity(self) -> Diversity:
         """The diversity of the islands now."""
         return self.details().diversity
+
+    @cached_property
+    def moments(self) -> list[Mapping[str, float | None]]:
+        """What the run had used after each candidate, as `operators.moments` returns it; empty without the run."""
+        return [] if self.run is None else moments(self.run)
 
     @property
     def all_notes(self) -> tuple[str, ...]:

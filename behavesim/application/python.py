@@ -145,16 +145,17 @@ class ComparedRuns:
         columns = ["run", "task", "group", "seed", *(metric.name for metric in self.found.metrics)]
         return pandas.DataFrame(rows, columns=columns).set_index("run")
 
-    def convergence(self) -> Chart:
+    def convergence(self, axis: str = "candidates") -> Chart:
         """Return a chart of each group's mean best gap, with a 95 % band from six runs on; scores if a gap is unknown.
 
-        Raises UsageError if the groups are not all on one task and its instances, or if none has a value.
+        `axis` as for a run's `plot.convergence`. Raises UsageError if the groups are not all on one task and its
+        instances, if none has a value, or if a run does not know what the axis counts.
         """
         from behavesim.reports.sections import curves_chart
 
         if len(self.found.tasks) != 1:
             raise UsageError(f"a plot of convergence takes groups on one task; these runs have {len(self.found.tasks)}")
-        chart = curves_chart(self.found, self.found.tasks[0])
+        chart = curves_chart(self.found, self.found.tasks[0], axis=axis)
         if chart is None:
             raise UsageError("no group has a feasible program in all of its runs, so there is no curve to draw")
         return chart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -248,6 +248,20 @@ def _thinned(rows: Sequence[Any], most: int) -> list[Any]:
 ACROSS = {"candidates": "asked", "requests": "requests", "US dollars": "usd", "CPU seconds": "cpu_s", "hours": "hours"}
 
 
+def _across(known: Mapping[str, str], axis: str | None) -> tuple[Spec, str | None]:
+    """The parameter `across` and the title of its axis; if `axis` is None, a reader chooses among what is known.
+
+    Raises UsageError if `axis` is not known.
+    """
+    if axis is not None and axis not in known:
+        raise UsageError(f"how many {axis} were used is not known of every run; known: {', '.join(known)}")
+    if axis is not None or len(known) == 1:
+        name = axis or "candidates"
+        return {"name": "across", "value": known[name]}, name
+    choice = {"input": "select", "options": list(known.values()), "labels": list(known), "name": "across "}
+    return {"name": "across", "value": "asked", "bind": choice}, None
+
+
 def convergence_chart(
     improvements: Sequence[Improvement],
     checkpoints: Sequence[Checkpoint],
@@ -256,11 +270,12 @@ def convergence_chart(
     dots: Sequence[Mapping[str, Any]] = (),
     moments: Sequence[Mapping[str, Any]] = (),
     drawn: Callable[[int], Sequence[str]] | None = None,
+    axis: str | None = None,
 ) -> Chart:
     """The best so far, the mean of the ten best, and a dot for each feasible candidate; gaps in % if all are known.
 
     `dots` have candidate, score and gap. `moments` have for each number of candidates, from 1, what had been used by
-    then, as ACROSS names it; a reader chooses among what is known. There must be an improvement.
+    then, as ACROSS names it; a reader chooses among what is known, unless it is `axis`. There must be an improvement.
     """
     by_gap = all(each.gap is not None for each in improvements)
     field, is_less = ("gap", True) if by_gap else ("score", objective.direction == "minimise")
@@ -286,12 +301,10 @@ def convergence_chart(
     domain = score_domain([each[field] for each in points or steps], reach, rules["best known"], is_less)
     up = {"scale": {"domain": domain, "clamp": True, "nice": False}, "axis": {"grid": True}}
     known = {name: at for name, at in ACROSS.items() if at == "asked" or (moments and moments[-1].get(at))}
-    across: Spec = {"name": "across", "value": "asked"}
-    if len(known) > 1:
-        across["bind"] = {"input": "select", "options": list(known.values()), "labels": list(known), "name": "across "}
+    across, across_title = _across(known, axis)
     said = _said(candidate="", **{field: ".5~g"})
     title = "gap to the best known, %" if by_gap else _score_title(objective.unit)
-    x = _number("x", "candidates" if len(known) == 1 else None, scale={"nice": False}, axis={"grid": False})
+    x = _number("x", across_title, scale={"nice": False}, axis={"grid": False})
     at = {"x": x, "y": _number(field, title, **up)}
     colour = {"type": "nominal", "title": None, "scale": scale}
     layers = [_programs(points, 0.65, {"size": 18, "color": FAINT}, **at, tooltip=said)]
@@ -329,37 +342,57 @@ def _of_groups(labels: Sequence[str], values: Sequence[Any] = GROUPS, each: int 
     return {"field": "group", "type": "nominal", "title": None, "scale": {"domain": list(labels), "range": shown}}
 
 
-def groups_chart(name: str, groups: Sequence[RunGroup], template: float | None = None, unit: str = "") -> Chart | None:
+def groups_chart(
+    name: str,
+    groups: Sequence[RunGroup],
+    template: float | None = None,
+    unit: str = "",
+    axis: str | None = None,
+) -> Chart | None:
     """The mean best of each group's runs, with 95 % bands from six runs on; None if no group has a value.
 
-    A curve ends where its shortest run ends. It is the gap in %, or the score if any run's gap is unknown.
+    A curve ends where its shortest run ends. It is the gap in %, or the score if any run's gap is unknown. A reader
+    chooses what is across, among what every run knows, unless it is `axis`.
     """
     by_gap = all(group.has_gaps for group in groups)
     labels = [group.label for group in groups]
-    rows = tuple(
-        (label, len(group.runs), each.asked, each.best.mean, each.best.low, each.best.high)
-        for label, group in zip(labels, groups, strict=True)
-        for each in group.mean_convergence(by_gap)
-    )
+    over = {at: [group.mean_convergence(by_gap, at) for group in groups] for at in ACROSS.values()}
+    found = {
+        at: tuple(
+            (label, len(group.runs), each.at, each.best.mean, each.best.low, each.best.high)
+            for label, group, means in zip(labels, groups, of_groups, strict=True)
+            for each in means
+        )
+        for at, of_groups in over.items()
+        if at == "asked" or all(of_groups)
+    }
+    rows = found["asked"]
     if not rows:
         return None
+    across, across_title = _across({title: at for title, at in ACROSS.items() if at in found}, axis)
     shown = FRACTION if by_gap else SCORE
     names = Column("group"), Column("runs", COUNT), Column("asked", COUNT, "candidates")
     columns = (*names, *(Column(each, shown) for each in ("mean", "low", "high")))
     table = Table(name, "mean of the best so far", columns, rows)
-    values = _rows(table)
-    end = max(row["asked"] for row in values)
+    ends_at = {at: max(row[2] for row in rows) for at, rows in found.items()}
+    values = [
+        {"across": at, **{"at" if name == "asked" else name: cell for name, cell in row.items()}}
+        for at, rows in found.items()
+        for row in _rows(replace(table, rows=rows))
+    ]
     # the first programs may be so bad that the rest of the curves would be flat lines
-    late = [row[at] for row in values if row["asked"] > EARLY * end for at in ("mean", "low", "high")]
+    is_late = [row for row in values if row["at"] > EARLY * ends_at[row["across"]]]
+    late = [row[at] for row in is_late for at in ("mean", "low", "high")]
     ends = _span([value for value in late if value is not None] + ([0.0] if by_gap else []))
     reach = None if template is None else shown.factor * template
     is_near = reach is not None and max(abs(reach - at) for at in ends) <= 2 * (ends[1] - ends[0])
     domain = [min(*ends, reach), max(*ends, reach)] if is_near and reach is not None else ends
     title = "mean gap of the best so far, %" if by_gap else f"mean {_score_title(unit)} of the best so far"
     up = {"scale": {"domain": domain, "nice": False}, "axis": {"grid": True}, "title": title}
-    x = _number("asked", "candidates", scale={"nice": False, "domainMin": 0}, axis={"grid": False, "tickMinStep": 1})
+    ticks = {"tickMinStep": 1} if across_title == "candidates" else {}
+    x = _number("at", across_title, scale={"nice": False, "domainMin": 0}, axis={"grid": False, **ticks})
     band = {"x": x, "y": _number("low") | up, "y2": {"field": "high"}, "color": _of_groups(labels)}
-    said = _said(group="", runs="", asked=",", mean=".5~g", low=".5~g", high=".5~g")
+    said = _said(group="", runs="", at=",.5~g", mean=".5~g", low=".5~g", high=".5~g")
     dashes = _of_groups(labels, DASHES, len(GROUPS))
     line = {"x": x, "y": _number("mean") | up, "color": _of_groups(labels), "strokeDash": dashes, "tooltip": said}
     known = [{"filter": "isValid(datum.low)"}]
@@ -369,13 +402,14 @@ def groups_chart(name: str, groups: Sequence[RunGroup], template: float | None =
     ]
     if is_near:
         layers.append(_layer("rule", [{}], {"strokeDash": [2, 3], "color": INK}, **WHOLE_WIDTH, y={"datum": reach}))
-    last = {row["group"]: row["mean"] for row in values}
+    last = {row["group"]: row["mean"] for row in values if row["across"] == "asked"}
     sign = " %" if by_gap else ""
     ended = ", ".join(
         f"{label} {shown.style and format(last[label], '.2f' if by_gap else '.6g')}{sign}" for label in last
     )
-    spec = {"data": {"values": values}, "layer": layers}
-    return Chart(name, f"Mean best so far over {end} candidates, in the end {ended}", spec, table, 340)
+    chosen = [{"filter": "datum.across == across"}]
+    spec = {"params": [across], "data": {"values": values}, "transform": chosen, "layer": layers}
+    return Chart(name, f"Mean best so far over {ends_at['asked']} candidates, in the end {ended}", spec, table, 340)
 
 
 def dots_chart(name: str, title: str, unit: Unit, dots: Sequence[tuple[str, str, int, float]]) -> Chart:

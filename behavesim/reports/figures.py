@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from behavesim.analysis.behaviours import behaviour_map
 from behavesim.analysis.comparison import RunComparison
 from behavesim.analysis.convergence import SAMPLE, convergence, diversity_over_time, improvements
+from behavesim.analysis.operators import moments
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import TOP
 from behavesim.base.errors import UsageError
@@ -42,16 +43,18 @@ class Plots:
 
     run: Run
 
-    def convergence(self) -> Chart:
+    def convergence(self, axis: str = "candidates") -> Chart:
         """Return the best score or gap, the mean of the ten best, and all candidates, over the run.
 
-        Raises UsageError if no candidate is feasible.
+        The axis across counts "candidates", "requests", "US dollars", "CPU seconds" or "hours". Raises UsageError if no
+        candidate is feasible, or if that is not known.
         """
         found, run = improvements(self.run), self.run
         self._refuse(not found, "convergence")
         template = run.template.score if run.template is not None else None
         dots = [{"candidate": each.candidate, "score": each.score, "gap": run.gap(each.score)} for each in run.feasible]
-        chart = convergence_chart(found, convergence(run), run.state.objective, template, dots)
+        used = moments(run) if axis != "candidates" else ()
+        chart = convergence_chart(found, convergence(run), run.state.objective, template, dots, used, axis=axis)
         return replace(chart, title=f"{chart.title}{mark(run.score_source)}")
 
     def diversity(self) -> Chart:
@@ -113,21 +116,20 @@ def heatmap(labels: Sequence[str], similarities: Sequence[Sequence[float]], titl
     )
 
 
-def paper_charts(compared: RunComparison, runs: Sequence[Run]) -> Iterator[Chart]:
-    """Yield the figures of runs for a paper; their names depend only on what is drawn.
+def paper_charts(compared: RunComparison, runs: Sequence[Run], axis: str = "candidates") -> Iterator[Chart]:
+    """Yield the figures of runs for a paper, convergence over `axis`; their names depend only on what is drawn.
 
     They are the convergence of each task's groups, the runs' diversity if one to three runs have one, and the groups'
     ranks. One run alone gets its own convergence and the dendrogram of the best.
     """
     if len(runs) == 1:
         if runs[0].best is not None:
-            yield Plots(runs[0]).convergence()
+            yield Plots(runs[0]).convergence(axis)
         if compared.runs[0].distinct.programs > 1:
             yield Plots(runs[0]).dendrogram()
     for task, on in zip(compared.tasks, family_names(compared.tasks), strict=True):
-        chart = curves_chart(
-            compared, task, "-".join(["convergence", *re.findall(r"[\w.+-]+", on)])
-        )  # `on` may be a path
+        name = "-".join(["convergence", *re.findall(r"[\w.+-]+", on)])  # `on` may be a path
+        chart = curves_chart(compared, task, name, axis)
         yield from [] if chart is None else [chart]
     known = [run for run in compared.runs if run.diversity_over_time]
     count = Counter(run.summary.run for run in known)

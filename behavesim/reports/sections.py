@@ -32,7 +32,7 @@ from behavesim.analysis.convergence import islands_table
 from behavesim.analysis.difference import agreement, candidates_in_groups
 from behavesim.analysis.held_out import HeldOut, course_table, held_out_table, splits_table
 from behavesim.analysis.metrics import Metric
-from behavesim.analysis.operators import moments, operators, operators_table
+from behavesim.analysis.operators import operators, operators_table
 from behavesim.analysis.provenance import provenance_of, without_folders
 from behavesim.analysis.report import UNMEASURED, RunReport, try_or_note
 from behavesim.analysis.run import Run
@@ -170,7 +170,7 @@ def _convergence(of: OneRun) -> Section:
     bests, asked = from_template(template, new, report.summary.gain), report.convergence[-1].asked
     dots = [{"candidate": c.candidate, "score": c.score, "gap": run.gap(c.score)} for c in run.feasible]
     chart = charts.convergence_chart(
-        *(report.improvements, report.convergence, run.state.objective, template, dots, moments(run)),
+        *(report.improvements, report.convergence, run.state.objective, template, dots, report.moments),
         drawn=lambda across: convergence(bests, asked, across, HEIGHT),
     )
     columns = (Column("asked", COUNT, title="candidates"), Column("candidate", PROGRAM), *SCORE_AND_GAP)
@@ -432,14 +432,16 @@ def _curves(of: SeveralRuns) -> Section:
     return Section("curves", "the best so far", note, charts=tuple(chart for chart in shown if chart is not None))
 
 
-def curves_chart(found: RunComparison, task: TaskComparison, name: str = "convergence") -> Chart | None:
-    """Return the mean best of each group of a task over the candidates; None without any."""
+def curves_chart(
+    found: RunComparison, task: TaskComparison, name: str = "convergence", axis: str | None = None
+) -> Chart | None:
+    """Return the mean best of each group of a task over the candidates, or over `axis` of ACROSS; None without any."""
     groups = found.groups_of(task)
     summaries = [run.summary for group in groups for run in group.runs]
     template = next((each.template for each in summaries if each.template), None)
     by_gap = all(group.has_gaps for group in groups)
     worth = None if template is None else template.gap if by_gap else template.score
-    return charts.groups_chart(name, groups, worth, summaries[0].unit)
+    return charts.groups_chart(name, groups, worth, summaries[0].unit, axis)
 
 
 def _dots(of: SeveralRuns) -> Section:

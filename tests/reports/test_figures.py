@@ -27,7 +27,7 @@ LATER = (Improvement(2, 4.0, 0.4, asked=3),)
 
 def test_the_mean_of_runs_is_taken_where_all_of_them_had_found_something_and_still_went_on() -> None:
     (then,) = mean_convergence([BESTS, LATER], end=3, by_gap=True)
-    assert (then.asked, then.best.mean) == (3, pytest.approx(0.35))
+    assert (then.at, then.best.mean) == (3, pytest.approx(0.35))
     assert [each.best.mean for each in mean_convergence([BESTS], end=4, by_gap=False)] == [5.0, 3.0, 3.0, 2.0]
     assert mean_convergence([BESTS, ()], end=4, by_gap=True) == ()
     assert mean_convergence([BESTS], end=0, by_gap=True) == ()
@@ -37,7 +37,7 @@ def test_the_mean_of_runs_of_different_length_is_that_of_each_ones_best_at_that_
     steady = tuple(Improvement(k, 400.0 - k, (400.0 - k) / 1000, asked=k + 1) for k in range(300))
     for end in (99, 178, 241, 284, 300):  # none of which the other run's fifty moments need to hold
         for each in mean_convergence([steady, steady[:end]], end, by_gap=True):
-            assert each.best.mean == pytest.approx((401 - each.asked) / 1000)
+            assert each.best.mean == pytest.approx((401 - each.at) / 1000)
 
 
 OBJECTIVE = Objective("minimise", best_known=2.0)
@@ -75,6 +75,35 @@ def test_a_reader_chooses_what_the_axis_across_counts_among_what_is_known() -> N
     across = convergence_chart(BESTS, ONE, OBJECTIVE, moments=used).spec["params"][0]
     assert across["bind"]["labels"] == ["candidates", "requests", "CPU seconds"]
     assert "bind" not in convergence_chart(BESTS, ONE, OBJECTIVE).spec["params"][0]
+
+
+def test_groups_are_drawn_over_what_every_run_knows() -> None:
+    def run(cost: list[float | None]) -> Any:
+        found = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
+        vars(found)["moments"] = [{"requests": 0, "usd": None, "cpu_s": each, "hours": 0.0} for each in cost]
+        return found
+
+    family = ("tsp", "", "trusted")
+    groups = [
+        RunGroup(family, "a", (run([1.0, 2.0, 8.0, 10.0]), run([2.0, 4.0, 6.0, 20.0]))),
+        RunGroup(family, "b", (run([5.0, 5.0, 5.0, 5.0]),)),
+    ]
+    chart = groups_chart("curves", groups)
+    assert chart is not None
+    assert chart.spec["params"][0]["bind"]["labels"] == ["candidates", "CPU seconds"]
+    shown = {
+        (at, group): mean
+        for across, group, at, mean in values(chart, "line", "across", "group", "at", "mean")
+        if across == "cpu_s"
+    }
+    # the shorter run of a ends after 10 s; at 2 s one has 30 %, the other 50 %, and b has nothing before 5 s
+    assert [shown[at, "a"] for at in (2.0, 4.0, 10.0)] == [40, 30, 25]
+    assert min(at for at, group in shown if group == "b") == 5.0
+    over = groups_chart("curves", groups, axis="CPU seconds")
+    assert over is not None and layer(over, "line")["encoding"]["x"]["title"] == "CPU seconds"
+    groups[1] = RunGroup(family, "b", (run([5.0, 5.0, 5.0, None]),))
+    with pytest.raises(bs.BehavesimError, match="CPU seconds were used is not known of every run; known: candidates"):
+        groups_chart("curves", groups, axis="CPU seconds")
 
 
 def test_groups_are_drawn_in_bands_where_they_have_six_runs() -> None:

@@ -135,8 +135,8 @@ async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunCompa
     dots = section(compared, "dots").charts[0].spec["data"]["values"]
     for method in ("niche", "eoh"):
         own = [run for run in runs if run.settings.method == method]
-        for point in (each for each in points if each["group"] == method):
-            bests = [min(c.score for c in run.candidates[: point["asked"]] if c.score is not None) for run in own]
+        for point in (each for each in points if (each["group"], each["across"]) == (method, "asked")):
+            bests = [min(c.score for c in run.candidates[: point["at"]] if c.score is not None) for run in own]
             assert point["mean"] == pytest.approx(100 * fmean((best - 2.0) / 2.0 for best in bests))
             assert point["low"] is point["high"] is None, "three seeds have no interval"
         gaps = [run.gap(run.best.score) for run in own if run.best is not None]
