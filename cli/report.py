@@ -54,7 +54,11 @@ Html = Annotated[
 ]
 Figures = Annotated[Path | None, figures_option("Only write figures for a paper there, as PDF and SVG.", check_charts)]
 # What the axis of a figure counts, by its name as an option.
-AXES = {**{name: name for name in ("candidates", "requests", "hours")}, "cost": "US dollars", "cpu": "CPU seconds"}
+AXES = {
+    **{name: name for name in ("candidates", "requests", "tokens", "hours")},
+    "cost": "US dollars",
+    "cpu": "CPU seconds",
+}
 
 
 def _axis(name: str) -> str:

@@ -28,7 +28,10 @@ from behavesim.similarity.clustering import Join, average_linkage, joins, median
 from behavesim.state.race import is_mean, told_apart
 
 # What two column headings of `top_table` mean, as part of its caption.
-MEANINGS = "programs: how many have this behaviour; operator: the kind of request, template: it showed no other program"
+MEANINGS = (
+    "equal ranks: the difference may be chance; programs: how many have this behaviour; operator: the kind of "
+    "request, template: it showed no other program"
+)
 
 
 @dataclass(frozen=True)

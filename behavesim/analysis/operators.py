@@ -1,4 +1,4 @@
-"""What a run's requests cost by the time of each candidate, and what each operator and model brought for it."""
+"""What a run had used by the time of each candidate, what operators and models brought, and what the run waited for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ from statistics import fmean
 from behavesim.analysis.candidates import Candidate, calls_by_candidate, token_sums
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import last_settings
-from behavesim.analysis.table import COUNT, FRACTION, USD, Column, Table, cells_of
+from behavesim.analysis.table import COUNT, FRACTION, SECONDS, USD, Column, Table, cells_of
 from behavesim.base.tokens import Tokens, Usage
 from behavesim.state.race import relative_gains
+from behavesim.store.reading import UnderWay
+
+# What the operators of the built-in methods ask for, as part of the table's caption.
+MEANINGS = {
+    "template": "a program, shown only the template",
+    "improve": "a better program than those shown",
+    "i1": "a first program",
+    "e1": "a program unlike those shown",
+    "e2": "the common idea of those shown, varied",
+    "m1": "the program shown, changed",
+    "m2": "the same with other constants",
+    "m3": "the same, simpler",
+}
 
 
 @dataclass(frozen=True)
@@ -83,8 +96,13 @@ def operators_table(found: Sequence[OperatorYield]) -> Table:
         ),
         *(Column("tokens", COUNT), Column("cost_usd", USD, title="cost")),
     )
-    caption = (
-        "improved: better than the best program that the prompt showed; mean gain: on that program, of the feasible"
+    meanings = [f"{each.operator}: {MEANINGS[each.operator]}" for each in found if each.operator in MEANINGS]
+    caption = "; ".join(
+        (
+            "improved: better than the best program that the prompt showed",
+            "mean gain: on that program, of the feasible; of few, differences are mostly chance",
+            *dict.fromkeys(meanings),
+        )
     )
     return Table(
         "operators", "what operators brought", columns, tuple(cells_of(each, columns) for each in found), caption
@@ -94,16 +112,45 @@ def operators_table(found: Sequence[OperatorYield]) -> Table:
 def moments(run: Run) -> list[Mapping[str, float | None]]:
     """Return what the run had used when each candidate had its outcome, with all before it, in the order of asking.
 
-    The keys are requests, usd, cpu_s, and hours of activity; a value is None if it is unknown for one of them.
+    The keys are requests, tokens (estimated where an endpoint did not say), usd, cpu_s, and hours of activity; a value
+    is None if it is unknown for one of them.
     """
     calls, candidates = calls_by_candidate(run.folder.journal), run.candidates
     costs = [_cost(run, each.model, calls[each.candidate]) if calls[each.candidate] else 0.0 for each in candidates]
     unknown = next((place for place, cost in enumerate(costs) if cost is None), len(costs))
     usd = list(accumulate(cost or 0.0 for cost in costs))
     requests = accumulate(len(calls[each.candidate]) for each in candidates)
+    used = (Tokens.of(calls[each.candidate]).with_estimates() for each in candidates)
+    tokens = accumulate(each.prompt + each.completion for each in used)
     cpu = accumulate(each.cpu_s or 0.0 for each in candidates)
     clock = accumulate((run.decided_s.get(each.candidate, 0.0) for each in candidates), max)
     return [
-        {"requests": asked, "usd": usd[place] if place < unknown else None, "cpu_s": cpu_s, "hours": seconds / 3600}
-        for place, (asked, cpu_s, seconds) in enumerate(zip(requests, cpu, clock, strict=True))
+        {
+            "requests": asked,
+            "tokens": count,
+            "usd": usd[place] if place < unknown else None,
+            "cpu_s": cpu_s,
+            "hours": seconds / 3600,
+        }
+        for place, (asked, count, cpu_s, seconds) in enumerate(zip(requests, tokens, cpu, clock, strict=True))
     ]
+
+
+# What a run waits for while this is under way, for people.
+_WAITS: Mapping[UnderWay, str] = {
+    "requests": "replies of the model alone",
+    "evaluations": "evaluations alone",
+    "both": "both, side by side",
+    "neither": "neither: decisions, and the order of candidates",
+}
+
+
+def throughput_table(run: Run) -> Table:
+    """Return how long a run waited for what, in seconds and as a share; without rows if its journal has no times."""
+    total, asked = sum(run.waits.seconds.values()), run.state.questions
+    columns = Column("waiting", title="waiting for"), Column("seconds", SECONDS), Column("share", FRACTION)
+    rows = tuple(
+        (text, run.waits.seconds[name], run.waits.seconds[name] / total) for name, text in _WAITS.items() if total > 0
+    )
+    rate = f"{60 * asked / total:.1f} candidates a minute, without pauses" if total > 0 else ""
+    return Table("throughput", "what the run waited for", columns, rows, rate)

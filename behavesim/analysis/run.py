@@ -45,7 +45,7 @@ from behavesim.state.settings import objective_of_run, settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import Activity, read_events, read_trajectories
+from behavesim.store.reading import Activity, Waits, read_events, read_trajectories
 from behavesim.task import Task, TaskReference, call_task, number_from
 from behavesim.trajectory import Behaviour
 
@@ -81,6 +81,8 @@ class Run:
         self._origin: str | None = None  # the id of the first run that the journal was forked from
         self._candidates = Candidates()
         self._activity = Activity()
+        self.waits = Waits()
+        """How long the run waited for what."""
         # the active seconds of the run when each candidate had its outcome
         self.decided_s: dict[CandidateId, float] = {}
         self._ranked: list[Candidate] | None = None
@@ -258,7 +260,9 @@ class Run:
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)
+        before = self._activity.seconds
         self._activity.take(at, event)
+        self.waits.take(self._activity.seconds - before, event)
         self._candidates.apply(event)
         self._ranked = None
         self.events_at.append(at)

@@ -245,7 +245,10 @@ def _thinned(rows: Sequence[Any], most: int) -> list[Any]:
 
 
 # What the axis across can show, as a reader chooses, and the field of it.
-ACROSS = {"candidates": "asked", "requests": "requests", "US dollars": "usd", "CPU seconds": "cpu_s", "hours": "hours"}
+ACROSS = {
+    **{"candidates": "asked", "requests": "requests", "tokens": "tokens"},
+    **{"US dollars": "usd", "CPU seconds": "cpu_s", "hours": "hours"},
+}
 
 
 def _across(known: Mapping[str, str], axis: str | None) -> tuple[Spec, str | None]:
@@ -565,7 +568,7 @@ def below(name: str, title: str, *charts: Chart) -> Chart:
 def _square(points: Sequence[tuple[float, float]]) -> Spec:
     """Axes across and up of equal lengths, with room for all points and the names above some."""
     sides = list(zip(*points, strict=True))
-    reach = 1.15 * max((max(each) - min(each)) / 2 for each in sides) or 1.0
+    reach = 1.25 * max((max(each) - min(each)) / 2 for each in sides) or 1.0
     centres = [(min(each) + max(each)) / 2 for each in sides]
     scales = ({"domain": [at - reach, at + reach], "nice": False, "zero": False} for at in centres)
     return {name: _number(name, axis=None, scale=scale) for name, scale in zip("xy", scales, strict=True)}
@@ -589,12 +592,16 @@ def map_chart(found: BehaviourMap, objective: Objective, recommended: int | None
         for place in found.places:
             if place.candidate == candidate:
                 named.setdefault((place.x, place.y), []).append(name)
-    marks = [{"x": at[0], "y": at[1], "name": ", ".join(names)} for at, names in named.items()]
+    # the recommended program is often near the best: its name stands below
+    marks = [
+        {"x": at[0], "y": at[1], "name": ", ".join(names), "dy": 26 if names[0] == "recommended" else -18}
+        for at, names in named.items()
+    ]
     scale = {"scheme": "viridis", "reverse": True, "domain": [1, max(2, len(rows))]}
     colour = _number("rank", "rank: yellow is the best", scale=scale, legend={"tickCount": 5, "format": "d"})
     look = {"size": 85, "stroke": INK, "strokeOpacity": 0.5, "strokeWidth": 0.75}
     said = _said(candidate="", rank="", score=".6~g", gap=".2f")
-    text = {"dy": -18, "fontSize": 13, "fontWeight": 600, "opacity": 1, "color": INK}
+    text = {"dy": {"expr": "datum.dy"}, "fontSize": 13, "fontWeight": 600, "opacity": 1, "color": INK}
     spec = {
         "params": [CHOSEN],
         "encoding": _square([(place.x, place.y) for place in found.places]),

@@ -81,6 +81,7 @@ def _run_row(run: RunReport) -> Row:
         **summary,
         # texts and sums in place of the values of the same names, which are lists and mappings
         "advice": "; ".join(advice.words for advice in run.summary.advice),
+        "notes": "; ".join(run.summary.notes),
         "rejected": run.summary.rejections,
         "doubted": " ".join(map(str, run.summary.doubted)),
         "noise": run.summary.noise and run.summary.noise.difference,

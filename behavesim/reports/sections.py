@@ -32,7 +32,7 @@ from behavesim.analysis.convergence import islands_table
 from behavesim.analysis.difference import agreement, candidates_in_groups
 from behavesim.analysis.held_out import HeldOut, course_table, held_out_table, splits_table
 from behavesim.analysis.metrics import Metric
-from behavesim.analysis.operators import operators, operators_table
+from behavesim.analysis.operators import operators, operators_table, throughput_table
 from behavesim.analysis.provenance import provenance_of, without_folders
 from behavesim.analysis.report import UNMEASURED, RunReport, try_or_note
 from behavesim.analysis.run import Run
@@ -44,6 +44,8 @@ from behavesim.analysis.table import (
     PROGRAMS,
     SCORE,
     SCORE_AND_GAP,
+    SECONDS,
+    USD,
     WRITTEN,
     Cell,
     Column,
@@ -82,7 +84,10 @@ Chosen = Mapping[Metric, float | None]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: tables, charts, and a text, which is a program or commands if `language` says so."""
+    """A part of a report: tables, charts, and a text, which is a program or commands if `language` says so.
+
+    `candidate` is the number of the program whose text it is.
+    """
 
     name: str
     title: str
@@ -91,6 +96,7 @@ class Section:
     charts: tuple[Chart, ...] = ()
     text: str = ""
     language: str = ""
+    candidate: int | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -158,7 +164,7 @@ def _code(of: OneRun) -> Section:
     title = f"the best program: {program_name(best.candidate)}{where}"
     if not of.report.summary.beats_template:  # then best.py holds the template
         title = f"the best candidate: {program_name(best.candidate)}, which is no better than the template"
-    return Section("code", title, text=best.source.strip("\n"), language="python")
+    return Section("code", title, text=best.source.strip("\n"), language="python", candidate=best.candidate)
 
 
 def _convergence(of: OneRun) -> Section:
@@ -173,11 +179,27 @@ def _convergence(of: OneRun) -> Section:
         *(report.improvements, report.convergence, run.state.objective, template, dots, report.moments),
         drawn=lambda across: convergence(bests, asked, across, HEIGHT),
     )
-    columns = (Column("asked", COUNT, title="candidates"), Column("candidate", PROGRAM), *SCORE_AND_GAP)
-    rows = tuple((each.asked, *each.cells) for each in report.improvements)
+    counted = "tokens" if report.summary.estimated is None else "tokens, estimates included"
+    used = (
+        Column("requests", COUNT),
+        Column("tokens", COUNT, counted),
+        Column("usd", USD, "cost"),
+        Column("cpu_s", SECONDS, "CPU s"),
+        Column("hours", SECONDS),
+    )
+    columns = (Column("asked", COUNT, title="candidates"), Column("candidate", PROGRAM), *SCORE_AND_GAP, *used)
+    kept = {each.name for each in used if report.moments[-1][each.name]}  # what is 0 in the end tells nothing
+    rows = tuple(
+        (
+            each.asked,
+            *each.cells,
+            *(report.moments[each.asked - 1][of.name] if of.name in kept else None for of in used),
+        )
+        for each in report.improvements
+    )
     shown = "" if len(dots) <= charts.DOTS else f" ({charts.DOTS:,} of {len(dots):,} are drawn)"
     note = f"A dot is a feasible candidate{shown}; one beyond the axis stands on its edge."
-    table = Table("improvements", "each new best", columns, rows)
+    table = Table("improvements", "each new best, and what the run had used by then", columns, rows)
     return Section("convergence", "the best score so far", note, (table,), (chart,))
 
 
@@ -196,6 +218,12 @@ def _metrics(of: OneRun) -> Section:
         metrics[name] = [each.metrics.get(name) for each in found]
     metrics["CPU time (s)"] = [each.cpu_s for each in found]
     return _of_table("metrics", table, charts.scatter_chart("metrics", [each.candidate for each in found], metrics))
+
+
+def _throughput(of: OneRun) -> Section:
+    return (
+        Section("throughput", "") if of.report.run is None else _of_table("throughput", throughput_table(of.report.run))
+    )
 
 
 def _islands(of: OneRun) -> Section:
@@ -365,6 +393,7 @@ RUN: Mapping[str, Callable[[OneRun], Section]] = {
     "top": _top,
     "metrics": _metrics,
     "operators": lambda of: _of_table("operators", operators_table(operators(of.report.run) if of.report.run else ())),
+    "throughput": _throughput,
     "islands": _islands,
     "clusters": lambda of: _of_table("clusters", clusters_table(of.report.clusters)),
     "dendrogram": _dendrogram,

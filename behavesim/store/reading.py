@@ -9,7 +9,7 @@ import json
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import (
@@ -19,7 +19,10 @@ from behavesim.state.events import (
     ClockRead,
     Evaluated,
     Event,
+    FreshScored,
     Prompt,
+    Raced,
+    Recommended,
     Rejected,
     Reply,
     Responded,
@@ -168,3 +171,33 @@ class Activity:
         self._last = at
         if isinstance(event, ClockRead):
             self.seconds = max(self.seconds, event.active_s)
+
+
+# What may be under way in a run: requests without a reply, programs that are evaluated, both, or neither.
+UnderWay = Literal["requests", "evaluations", "both", "neither"]
+
+
+class Waits:
+    """Adds up the seconds of a run by what was under way in them; `take` is given its events in order."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[UnderWay, float] = {"requests": 0.0, "evaluations": 0.0, "both": 0.0, "neither": 0.0}
+        self._requests: set[CandidateId] = set()
+        self._evaluations: set[CandidateId] = set()
+
+    def take(self, seconds: float, event: Event) -> None:
+        """Count the active seconds since the previous event."""
+        # the template, races and recommendations are evaluated without a request before it
+        is_evaluating = bool(self._evaluations) or isinstance(event, Evaluated | Raced | FreshScored | Recommended)
+        is_asking = bool(self._requests)
+        under_way: UnderWay = "both" if is_asking else "evaluations"
+        self.seconds[under_way if is_evaluating else "requests" if is_asking else "neither"] += seconds
+        match event:
+            case Asked(candidate):
+                self._requests.add(candidate)
+            case Responded(candidate):
+                self._requests.discard(candidate)
+                self._evaluations.add(candidate)
+            case Evaluated(candidate) | Rejected(candidate):
+                self._requests.discard(candidate)
+                self._evaluations.discard(candidate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from behavesim.analysis.behaviours import DistinctCounts, TopProgram, distinct, top, top_table
 from behavesim.analysis.candidate_details import RejectionReason, failures, failures_table
 from behavesim.analysis.convergence import Diversity, IslandSummary, islands, islands_table
+from behavesim.analysis.operators import throughput_table
 from behavesim.analysis.table import Scored
 from tests.analysis.journals import asked, clustered, feasible, journalled, rejected, started
 
@@ -136,3 +138,19 @@ def test_programs_stand_by_rank_with_where_they_came_from_and_how_they_behave() 
         (2, 2, 4.0, None, None, None, None, 1, 0, None, "", None, None),
     )
     assert table.caption == "a caption"
+
+
+def test_each_second_of_a_run_belongs_to_what_was_under_way_in_it(tmp_path: Path) -> None:
+    (begun, template), (ask_0, reply_0, done_0, added_0) = started(), feasible(0, 5.0)
+    ask_1, reply_1, done_1, added_1 = feasible(1, 4.0)
+    order = begun, template, ask_0, ask_1, reply_0, done_0, reply_1, done_1, added_0, added_1
+    seconds = iter((0.0, 0.0, 1.0, 3.0, 4.0, 8.0, 10.0, 11.0, 14.0, 14.5, 15.0))
+    run = journalled(tmp_path / "first", order, seconds=seconds)
+    assert run.waits.seconds == {"evaluations": 1 + 3, "neither": 2 + 0.5 + 0.5, "requests": 1 + 4 + 1, "both": 2}
+    table = throughput_table(run)
+    assert [row[1:] for row in table.rows] == [(6, 6 / 15), (4, 4 / 15), (2, 2 / 15), (3, 3 / 15)]
+    assert table.caption == "8.0 candidates a minute, without pauses"
+
+
+def test_where_a_journal_has_no_times_nothing_is_said_of_waiting(tmp_path: Path) -> None:
+    assert throughput_table(journalled(tmp_path / "first", started(), feasible(0, 5.0), seconds=repeat(0.0))).rows == ()

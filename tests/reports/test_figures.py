@@ -80,7 +80,9 @@ def test_a_reader_chooses_what_the_axis_across_counts_among_what_is_known() -> N
 def test_groups_are_drawn_over_what_every_run_knows() -> None:
     def run(cost: list[float | None]) -> Any:
         found = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
-        vars(found)["moments"] = [{"requests": 0, "usd": None, "cpu_s": each, "hours": 0.0} for each in cost]
+        vars(found)["moments"] = [
+            {"requests": 0, "tokens": 0, "usd": None, "cpu_s": each, "hours": 0.0} for each in cost
+        ]
         return found
 
     family = ("tsp", "", "trusted")

@@ -44,8 +44,18 @@ LIBRARIES = ("vega.js", "prism.js", "diff.js")
 SCRIPTS = ("elements.js", "program.js", "table.js", "replay.js", "page.js")
 # The sections of the page of a run, in order; scripts make replay and candidates, which no other view has.
 RUN_PAGE = (
-    *("summary", "code", "convergence", "top", "splits", "held_out", "shifted", "operators", "map", "portfolio"),
-    *("portfolio_scores", "metrics", "behaviour_vs_text", "replay", "islands", "clusters", "dendrogram", "genealogy"),
+    *("summary", "code", "convergence", "top", "splits", "held_out", "shifted", "operators", "throughput", "map"),
+    *(
+        "portfolio",
+        "portfolio_scores",
+        "metrics",
+        "behaviour_vs_text",
+        "replay",
+        "islands",
+        "clusters",
+        "dendrogram",
+        "genealogy",
+    ),
     *("candidates", "failures", "making"),
 )
 # What the page knows of every candidate: fields of `Candidate`, and its gap, a fraction.
@@ -223,9 +233,10 @@ def _note(text: str) -> str:
 
 
 def _section(section: Section, opened: Callable[[str], str], first: Sequence[str] = ()) -> Part:
+    opens = "" if section.candidate is None else f' data-of="{section.candidate}"'
     parts = [_note(section.note)] if section.note else []
     if section.language == "python":
-        parts.append(f"<pre data-code>{in_html(section.text)}</pre>")
+        parts.append(f"<pre data-code{opens}>{in_html(section.text)}</pre>")
     elif section.language:
         parts += (f'<p class="command"><code>{in_html(line)}</code></p>' for line in section.text.splitlines())
     elif section.text:

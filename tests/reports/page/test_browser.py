@@ -247,12 +247,16 @@ async def test_a_program_shows_what_changed_since_its_parents_and_its_prompt_and
     await expect(dialog.locator("pre")).not_to_be_empty()
 
 
-async def test_the_best_program_is_shown_with_what_changed_since_the_template(text: str, opened: Opened) -> None:
+async def test_the_best_program_is_shown_with_its_prompt_and_what_changed_since_the_template(
+    text: str, opened: Opened
+) -> None:
     page = await opened(text)
     code = page.locator("#code")
     await expect(code.locator("pre")).to_have_text("source 60\n")
     await code.get_by_role("tab", name="Changes from the template").click()
     await expect(code.locator(".removed")).to_have_text("template\n")
+    await code.get_by_role("tab", name="Prompt").click()
+    await expect(code.locator("pre")).to_have_text("improve it")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.get_by_role("button", name="Copy the program").click()
     assert await page.evaluate("navigator.clipboard.readText()") == "source 60"
@@ -349,7 +353,7 @@ async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dic
     shown = await opened(html(document(runs["fruitless"])))
     await expect(shown.locator("#summary")).to_contain_text("1 rejected")
     seen = [await each.get_attribute("id") for each in await shown.locator("section").all()]
-    assert seen == ["failures", "summary", "splits", "operators", "candidates", "making"]
+    assert seen == ["failures", "summary", "splits", "operators", "throughput", "candidates", "making"]
     assert await shown.locator("#contents a").count() == len(seen)
     assert "score" not in await shown.locator("#candidates thead").inner_text()
 

@@ -197,5 +197,5 @@ def test_what_is_unknown_is_null(tmp_path: Path) -> None:
     run = journalled(tmp_path / "empty", started(), rejected(0, "timeout"), stopped("user"))
     page = run_page(report(run))
     assert shown(run)["candidates"]["score"] == [None]
-    assert list(page.sections) == ["failures", "summary", "splits", "operators", "candidates", "making"]
+    assert list(page.sections) == ["failures", "summary", "splits", "operators", "throughput", "candidates", "making"]
     assert "stopped" in page.head

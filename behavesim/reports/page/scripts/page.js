@@ -51,7 +51,8 @@ async function drawCharts(element) {
 function fill(element) {
   for (const each of element.querySelectorAll("[data-code]")) {
     const source = each.textContent;
-    programTabs(source, []).then((tabs) => each.replaceWith(h("div", { class: "best" }, h("div", { class: "controls" }, copyButton(source, "the program")), tabs)));
+    const opened = Number(each.dataset.of);
+    wholeTextOf(opened).then((text) => programTabs(source, cellsOf(opened).parents, text)).then((tabs) => each.replaceWith(h("div", { class: "best" }, h("div", { class: "controls" }, copyButton(source, "the program")), tabs)));
   }
   for (const each of element.querySelectorAll(".command")) each.append(copyButton(each.textContent, "the command"));
   for (const each of element.querySelectorAll("[data-script]")) each.replaceChildren(...DRAWN[each.dataset.script](shown));

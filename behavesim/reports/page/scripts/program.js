@@ -18,6 +18,12 @@ async function textOf(candidate) {
   return { source, thought, message, scores, feedback, metrics, prompt, reply };
 }
 
+/** The same with prompt and reply of any candidate where there is a server, which has all of them. */
+async function wholeTextOf(candidate) {
+  const text = await textOf(candidate);
+  return text.prompt || !globalThis.behavesim?.ask ? text : { ...text, ...(await globalThis.behavesim.ask(candidate)) };
+}
+
 const named = (candidate) => (candidate === TEMPLATE ? "the template" : shown.names?.[candidate] ?? `candidate ${candidate}`);
 
 /** A candidate's values by the names of the columns; for the template those that are known. */
@@ -69,8 +75,7 @@ const between = (elements) => elements.flatMap((each, index) => (index ? [", ", 
 
 /** Open the dialog on a candidate, the template being −1. */
 async function openProgram(candidate) {
-  const [cells, text] = [cellsOf(candidate), await textOf(candidate)];
-  if (!text.prompt && globalThis.behavesim.ask) Object.assign(text, await globalThis.behavesim.ask(candidate)); // a server has all prompts
+  const [cells, text] = [cellsOf(candidate), await wholeTextOf(candidate)];
   const name = named(candidate);
   const limit = cells.counted_s == null ? "" : `; ${cells.counted_s.toFixed(3)} of the ${shown.limit_s} s that count`;
   const near = (shown.nearest?.[candidate] ?? []).map(([other, similarity]) => h("span", {}, opener(other), h("span", { class: "note" }, ` ${similarity.toFixed(3)}`)));

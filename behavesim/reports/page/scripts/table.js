@@ -5,7 +5,7 @@ const IN_VIEW = 18; // largest number of rows in view, as in the style sheet
 const BEYOND = 8; // rows drawn above and below those in view
 const COLUMNS = [
   ["candidate", "candidate", "6.5rem", true], ["score", "score", "7rem", true], ["gap", "gap", "6rem", true],
-  ["status", "status", "6rem"], ["group", "island", "5rem"], ["operator", "operator", "8rem"], ["parents", "parents", "7rem"],
+  ["status", "status", "6rem"], ["group", "island", "6.5rem"], ["operator", "operator", "8rem"], ["parents", "parents", "7rem"],
   ["model", "model", "8rem"], ["reason", "rejected for", "10rem"],
 ];
 const FILTERS = ["status", "group", "operator", "model", "reason"];
