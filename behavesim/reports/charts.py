@@ -449,7 +449,7 @@ def diversity_chart(runs: Mapping[str, Sequence[DiversityAt]]) -> Chart:
     ]
     between = [{"group": run, "registered": at.registered, "between": at.inter} for run, at in every]
     between = [each for each in between if each["between"] is not None]
-    title = "distance, 1 − BehaveSim (boxes: inside islands)"
+    title = "1 − BehaveSim (boxes: inside islands)"
     up = {"axis": {"grid": True}, "scale": {"zero": True, "nice": True}, "title": title}
     colour = _of_groups(list(runs), GROUPS if len(runs) > 1 else (BEST,))
     beside = {"xOffset": {"field": "group"}} if len(runs) > 1 else {}

@@ -238,7 +238,7 @@ def _section(section: Section, opened: Callable[[str], str], first: Sequence[str
     if section.language == "python":
         parts.append(f"<pre data-code{opens}>{in_html(section.text)}</pre>")
     elif section.language:
-        parts += (f'<p class="command"><code>{in_html(line)}</code></p>' for line in section.text.splitlines())
+        parts += map(_command, section.text.splitlines())
     elif section.text:
         parts.append(f"<ul>{''.join(f'<li>{in_html(line)}</li>' for line in section.text.splitlines())}</ul>")
     side = "pair" if section.name == "behaviour_vs_text" else "charts"
@@ -250,6 +250,12 @@ def _section(section: Section, opened: Callable[[str], str], first: Sequence[str
         parts.append(_facts(shown) if is_facts else html_table(shown, first, opened) if table.rows else "")
     title, specs = without_folders(section.title) or section.name, [chart.sized(None) for chart in section.charts]
     return _part(title, "".join(parts), specs)
+
+
+def _command(line: str) -> str:
+    if line.startswith("# "):  # whose command comes next
+        return f"<h3>{in_html(line[2:])}</h3>"
+    return f'<p class="command"><code>{in_html(line)}</code></p>'
 
 
 def _figure(chart: Chart, is_named: bool, opened: Callable[[str], str]) -> str:

@@ -385,3 +385,18 @@ async def test_any_two_metrics_are_drawn_in_the_light_and_in_the_dark(runs: dict
     await page.set_viewport_size({"width": 400, "height": 800})
     await expect(section.locator("svg.marks")).to_have_attribute("width", "368")
     assert await page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+async def test_a_page_is_printed_in_the_light_and_shown_in_the_dark_again(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.evaluate("behavesim.ready")
+    await page.get_by_role("button", name="Dark").click()
+    paper = "document.querySelector('#convergence svg.marks').style.backgroundColor"
+    await expect(page.locator("#convergence svg.marks")).to_have_css("background-color", "rgb(20, 23, 26)")
+    await page.evaluate(f"addEventListener('afterprint', () => {{ window.printed = {paper}; }}, {{ capture: true }})")
+    await page.pdf()
+    assert await page.evaluate("window.printed") == "rgb(255, 255, 255)"
+    await expect(page.locator("#convergence svg.marks")).to_have_css("background-color", "rgb(20, 23, 26)")
+    await page.emulate_media(media="print")
+    for hidden in (".vega-bindings", ".chart > details", "#head button", "#contents"):
+        await expect(page.locator(hidden).first).to_be_hidden()

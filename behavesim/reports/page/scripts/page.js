@@ -89,6 +89,19 @@ function render({ title, head, sections, data }) {
   for (const section of [...main.children]) if (!(section.id in sections)) section.remove();
 }
 
+// Paper is light. Charts are drawn without a pause here: what waits for a timer would come after the printing.
+let screenScheme = null;
+addEventListener("beforeprint", () => {
+  if (!isDark()) return;
+  [screenScheme, root.style.colorScheme] = [root.style.colorScheme, "light"];
+  document.querySelectorAll("[data-chart]").forEach(drawChart);
+});
+addEventListener("afterprint", () => {
+  if (screenScheme === null) return;
+  [root.style.colorScheme, screenScheme] = [screenScheme, null];
+  drawCharts(document);
+});
+
 shown = JSON.parse(document.getElementById("document").textContent);
 globalThis.behavesim = { render, ready: null };
 document.addEventListener("click", ({ target }) => {
