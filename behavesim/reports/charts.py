@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -211,7 +212,7 @@ def _said(**formats: str) -> list[Spec]:
     return [each | ({"format": how} if how else {}) for each, how in zip(named, formats.values(), strict=True)]
 
 
-def _programs(values: Sequence[Spec], opacity: float, look: Spec, **encoding: Any) -> Spec:
+def _programs(values: Sequence[Spec] | None, opacity: float, look: Spec, **encoding: Any) -> Spec:
     """A layer of points that open their candidates, and of which a reader can mark some, on all charts of a page."""
     shown = {"condition": {"test": IS_CHOSEN, "value": opacity}, "value": opacity / 8}
     look = {"filled": True, "cursor": "pointer", **look}
@@ -709,25 +710,52 @@ def ranks_chart(found: Ranks) -> Chart:
     return Chart("ranks", f"Mean ranks: {said}", spec, None, 40 + 26 * len(values))
 
 
-def scatter_chart(name: str, candidates: Sequence[int], metrics: Mapping[str, Sequence[Any]]) -> Chart:
-    """Two metrics of programs against each other, as a reader chooses; each metric has a value for each candidate."""
+def scatter_chart(
+    name: str, candidates: Sequence[int], metrics: Mapping[str, Sequence[Any]], senses: Mapping[str, int]
+) -> Chart:
+    """Two metrics of programs against each other, as a reader chooses, and the Pareto front of those drawn.
+
+    Each metric has a value for each candidate. `senses` are 1 if its higher end is better, −1 if the lower one is; of
+    a metric that is not there, a reader says it, and until then there is no front.
+    """
     # an evaluator chooses the names, which must not become a part of an expression
     fields = [f"metric{place}" for place in range(len(metrics))]
     rows = [dict(zip(fields, row, strict=True)) for row in zip(*metrics.values(), strict=True)]
     points = [{"candidate": candidate, **row} for candidate, row in zip(candidates, rows, strict=True)]
-    choice = {"input": "select", "options": fields, "labels": list(metrics)}
-    up: Spec = {"name": "up", "value": fields[0], "bind": {**choice, "name": "up "}}
-    along: Spec = {"name": "along", "value": fields[1], "bind": {**choice, "name": "across "}}
-    axis: Spec = {"scale": {"zero": False}, "axis": {"grid": True}}
-    at = {"x": _number("x", **axis), "y": _number("y", **axis)}
-    layer = _programs(_thinned(points, DOTS), 0.6, {"size": 30, "color": BEST}, **at)
-    layer["encoding"]["tooltip"] = _said(candidate="", x=".5~g", y=".5~g")
-    layer["transform"] = [
-        {"calculate": "datum[along]", "as": "x"},
-        {"calculate": "datum[up]", "as": "y"},
-        {"filter": "isNumber(datum.x) && isNumber(datum.y)"},
+    known = json.dumps({field: senses.get(metric, 0) for field, metric in zip(fields, metrics, strict=True)})
+    params: list[Spec] = []
+    for param, words, field in (("up", "up", fields[0]), ("along", "across", fields[1])):
+        metric = {"input": "select", "options": fields, "labels": list(metrics), "name": f"{words} "}
+        ends = {"input": "select", "options": [0, 1, -1], "labels": ["as the task says", "higher", "lower"]}
+        params.append({"name": param, "value": field, "bind": metric})
+        params.append({"name": f"{param}_end", "value": 0, "bind": {**ends, "name": f"better {words} "}})
+    axis: Spec = {"scale": {"zero": False, "padding": 12}, "axis": {"grid": True}}
+    at = {"x": _number("x", **axis), "y": _number("y", **axis), "tooltip": _said(candidate="", x=".5~g", y=".5~g")}
+    order = [{"field": name, "order": "descending"} for name in ("across", "high")]
+    # from the best across on, the front has each program that is better up than all before it
+    front = [
+        {"calculate": f"(along_end || {known}[along]) * datum.x", "as": "across"},
+        {"calculate": f"(up_end || {known}[up]) * datum.y", "as": "high"},
+        {"filter": f"(along_end || {known}[along]) && (up_end || {known}[up])"},
+        {"window": [{"op": "max", "field": "high", "as": "best"}], "frame": [None, 0], "sort": order},
+        {"window": [{"op": "lag", "field": "best", "as": "before"}], "sort": order},
+        {"filter": "!isValid(datum.before) || datum.high > datum.before"},
     ]
-    spec = {"params": [up, along, CHOSEN], "layer": [layer]}
+    look = {"filled": True, "size": 70, "color": SECOND, "opacity": 1, "cursor": "pointer"}
+    spec = {
+        "params": [*params, CHOSEN],
+        "data": {"values": _thinned(points, DOTS)},
+        "transform": [
+            {"calculate": "datum[along]", "as": "x"},
+            {"calculate": "datum[up]", "as": "y"},
+            {"filter": "isNumber(datum.x) && isNumber(datum.y)"},
+        ],
+        "layer": [
+            _programs(None, 0.6, {"size": 30, "color": BEST}, **at),
+            _layer("line", None, {"color": SECOND, "strokeDash": [5, 3]}, transform=front, **at),
+            _layer("point", None, look, transform=front, **at),
+        ],
+    }
     return Chart(name, f"Metrics of {len(points)} programs", spec, None, 360)
 
 
@@ -737,13 +765,13 @@ def genealogy_chart(title: str, table: Table, ties: Sequence[tuple[int, int]]) -
     field = "gap" if all(each["gap"] is not None for each in values) else "score"
     worth = {each["candidate"]: each[field] for each in values}
     lines = [{"candidate": a, field: worth[a], "child": b, "worth": worth[b]} for a, b in ties]
-    up = {"scale": {"zero": False}, "axis": {"grid": True}}
+    up = {"scale": {"zero": False, "padding": 12}, "axis": {"grid": True}}
     said = _said(candidate="", operator="", score=".6~g", gap=".2f")
     look = {"size": 90, "color": BEST, "stroke": PAPER}
     spec = {
         "params": [CHOSEN],
         "encoding": {
-            "x": _number("candidate", "candidate", scale={"nice": False}, axis={"grid": False, "tickMinStep": 1}),
+            "x": _number("candidate", "candidate", scale={"nice": False, "padding": 12}, axis={"grid": False, "tickMinStep": 1}),
             "y": _number(field, "gap to the best known, %" if field == "gap" else "score", **up),
         },
         "layer": [

@@ -217,7 +217,13 @@ def _metrics(of: OneRun) -> Section:
     for name in metric_names(each.metrics for each in found):
         metrics[name] = [each.metrics.get(name) for each in found]
     metrics["CPU time (s)"] = [each.cpu_s for each in found]
-    return _of_table("metrics", table, charts.scatter_chart("metrics", [each.candidate for each in found], metrics))
+    senses = {"score": 1 if run.state.objective.direction == "maximise" else -1, "CPU time (s)": -1}
+    chart = charts.scatter_chart("metrics", [each.candidate for each in found], metrics, senses)
+    note = (
+        "The dashed line is the Pareto front: no other program is better in one metric and as good in the other. "
+        "Where the task does not say which end of a metric is better, choose it below the chart."
+    )
+    return _of_table("metrics", table, chart, note=note)
 
 
 def _throughput(of: OneRun) -> Section:

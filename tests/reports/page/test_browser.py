@@ -198,6 +198,22 @@ async def test_metrics_have_columns_in_which_words_come_behind_numbers(runs: dic
     await expect(table.locator("th[aria-sort]")).to_have_text("candidate")
 
 
+async def test_the_pareto_front_is_drawn_once_it_is_known_which_end_of_a_metric_is_better(
+    runs: dict[str, Run], opened: Opened
+) -> None:
+    page = await opened(html(document(runs["told"])))
+    await page.evaluate("behavesim.ready")
+    front = page.locator("#metrics .layer_2_marks path")
+    _, _, along, across = await page.locator("#metrics .vega-bind select").all()  # after those for upwards
+    await along.select_option(label="speed")
+    await expect(front).to_have_count(0)
+    # scores 3, 4, 5 (less is better) with speeds 1, 3, 2: the third is worse than the second in both
+    await across.select_option(label="higher")
+    await expect(front).to_have_count(2)
+    await across.select_option(label="lower")
+    await expect(front).to_have_count(1)
+
+
 async def test_feedback_is_shown_as_text_with_its_program(runs: dict[str, Run], opened: Opened) -> None:
     page = await opened(html(document(runs["told"])))
     await expect(page.locator("#summary")).to_contain_text("self-reported")
@@ -379,7 +395,7 @@ async def test_any_two_metrics_are_drawn_in_the_light_and_in_the_dark(runs: dict
     page = await opened(html(document(runs["told"])))
     section = page.locator("#metrics")
     await expect(points(page, "metrics")).to_have_count(3)
-    await section.locator("select").last.select_option("error")
+    await section.locator("select").nth(2).select_option("error")
     await expect(points(page, "metrics")).to_have_count(2)
     await page.get_by_role("button", name="Dark").click()
     await page.set_viewport_size({"width": 400, "height": 800})

@@ -130,6 +130,20 @@ async def test_the_lineage_leads_to_the_best(text: str, opened: Opened) -> None:
     assert names[-1] == "3"
 
 
+async def test_the_ancestors_of_any_program_are_drawn_and_open_theirs(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.evaluate("location.hash = '#candidate-4'")
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("tab", name="Ancestors").click()
+    points = dialog.locator(".mark-symbol path[aria-roledescription]")
+    await expect(points).to_have_count(4)  # 4 from 3, 3 from 0 and 1, 1 from 0
+    await points.last.click()
+    await expect(page.get_by_role("dialog", name="Candidate 1")).to_be_visible()
+    await page.evaluate("location.hash = '#candidate-0'")
+    await expect(page.get_by_role("dialog", name="Candidate 0")).to_be_visible()
+    await expect(dialog.get_by_role("tab", name="Ancestors")).to_have_count(0)
+
+
 async def test_the_best_the_recommended_and_the_template_are_marked_on_the_map(text: str, opened: Opened) -> None:
     page = await opened(text)
     await page.evaluate("behavesim.ready")

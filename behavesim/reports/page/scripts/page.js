@@ -19,7 +19,8 @@ function inside(spec, view, marked) {
   if (!fields.length) return [];
   const chosen = (field) => ({ x: ["across", "along"], y: ["up"] })[field]?.find((each) => spec.params.some(({ name }) => name === each));
   const ends = fields.map(([field, span]) => [chosen(field) ? view.signal(chosen(field)) : field, Math.min(...span), Math.max(...span)]);
-  const rows = spec.layer.find(({ params }) => params?.some(({ name }) => name === "brush")).data.values;
+  const layer = spec.layer.find(({ params }) => params?.some(({ name }) => name === "brush"));
+  const rows = (layer.data ?? spec.data).values;
   return rows.filter((row) => ends.every(([field, low, high]) => row[field] >= low && row[field] <= high)).map(({ candidate }) => candidate);
 }
 
@@ -28,14 +29,31 @@ function mark(candidates) {
   for (const view of views.values()) if ("chosen" in view.getState().signals) view.signal("chosen", candidates).runAsync();
 }
 
+/** Draw a specification, whose points open their programs; return its view. */
+async function draw(place, spec, name) {
+  const actions = { export: { svg: true, png: true }, source: false, compiled: false, editor: false };
+  const { view } = await vegaEmbed(place, spec, { mode: "vega-lite", ast: true, renderer: "svg", logLevel: 1, actions, downloadFileName: name, tooltip: { theme: isDark() ? "dark" : "light" } });
+  view.addEventListener("click", (_, item) => item?.datum?.candidate !== undefined && openProgram(item.datum.candidate));
+  return view;
+}
+
+/** Draw a program and its feasible ancestors as the genealogy of the best is drawn. */
+function drawAncestors(place, candidate) {
+  const spec = specification("genealogy", place);
+  const { field } = spec.encoding.y;
+  const rows = ancestorsOf(candidate).map((each) => ({ ...each, gap: each.gap == null ? null : 100 * each.gap }));
+  const worth = new Map(rows.map((row) => [row.candidate, row[field]]));
+  const ties = rows.flatMap((row) => row.parents.filter((up) => worth.has(up)).map((up) => ({ candidate: up, [field]: worth.get(up), child: row.candidate, worth: row[field] })));
+  [spec.layer[0].data.values, spec.layer[1].data.values] = [ties, rows];
+  return draw(place, { ...spec, description: `Ancestors of ${named(candidate)}` }, `ancestors-${candidate}`);
+}
+
 async function drawChart(place) {
   const name = place.dataset.chart;
   const spec = specification(name, place);
   views.get(name)?.finalize();
-  const actions = { export: { svg: true, png: true }, source: false, compiled: false, editor: false };
-  const { view } = await vegaEmbed(place, spec, { mode: "vega-lite", ast: true, renderer: "svg", logLevel: 1, actions, downloadFileName: name, tooltip: { theme: isDark() ? "dark" : "light" } });
+  const view = await draw(place, spec, name);
   views.set(name, view);
-  view.addEventListener("click", (_, item) => item?.datum?.candidate !== undefined && openProgram(item.datum.candidate));
   if ("brush" in view.getState().signals) view.addSignalListener("brush", (_, marked) => mark(inside(spec, view, marked)));
 }
 

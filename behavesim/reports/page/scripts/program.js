@@ -33,15 +33,34 @@ function cellsOf(candidate) {
   return { status: "feasible", operator: "template", parents: [], candidate, ...shown.template };
 }
 
+const MOST_ANCESTORS = 150; // as many as the genealogy of the best program has
+
+/** A feasible program and its feasible ancestors, the nearest generations first. */
+function ancestorsOf(candidate) {
+  const found = new Map([[candidate, cellsOf(candidate)]]);
+  for (const { parents } of found.values()) // which grows
+    for (const up of parents) if (found.size < MOST_ANCESTORS && !found.has(up) && cellsOf(up).score != null) found.set(up, cellsOf(up));
+  return [...found.values()];
+}
+
+/** The chart of a program's ancestors, drawn once it has a width. */
+function genealogyOf(candidate) {
+  const place = h("div");
+  setTimeout(() => drawAncestors(place, candidate));
+  return h("figure", { class: "chart" }, place);
+}
+
 /** A button that opens the dialog on a candidate. */
 const opener = (candidate, text = named(candidate)) => h("button", { class: "link", type: "button", "data-candidate": candidate }, text);
 
 /** Tabs with the program, its changes since each parent and the template, and its prompt and reply if they are known. */
-async function programTabs(source, parents, texts = {}) {
+async function programTabs(source, parents, texts = {}, candidate = null) {
   const known = await Promise.all([...new Set([...parents, TEMPLATE])].map(async (parent) => [parent, (await textOf(parent)).source]));
+  const hasAncestors = candidate !== null && shown.charts.genealogy && cellsOf(candidate).score != null && ancestorsOf(candidate).length > 1;
   const views = [
     ...(source ? [["Program", () => code(source)]] : []),
     ...known.filter(([, text]) => text && source && text !== source).map(([parent, text]) => [`Changes from ${named(parent)}`, () => changes(text, source)]),
+    ...(hasAncestors ? [["Ancestors", () => genealogyOf(candidate)]] : []),
     ...["prompt", "reply"].filter((name) => texts[name]).map((name) => [name[0].toUpperCase() + name.slice(1), () => h("pre", { tabindex: 0, class: "words" }, texts[name])]),
   ];
   if (!views.length) return h("p", { class: "empty" }, "It has no program.");
@@ -105,7 +124,7 @@ async function openProgram(candidate) {
     h("header", {}, h("h2", { id: "program-title" }, name[0].toUpperCase() + name.slice(1)), text.source ? copyButton(trimmed(text.source), name) : "", close),
     h("dl", { class: "facts" }, entries.filter(([, fact]) => fact != null && fact !== "" && fact.length !== 0).map(([about, fact]) => h("div", {}, h("dt", {}, about), h("dd", {}, fact)))),
     text.feedback ? h("details", { class: "feedback" }, h("summary", {}, "Feedback"), h("pre", {}, text.feedback)) : "",
-    await programTabs(text.source, cells.parents, text),
+    await programTabs(text.source, cells.parents, text, candidate),
   );
   if (dialog.open) close.focus();
   else dialog.showModal();
