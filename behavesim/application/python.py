@@ -44,13 +44,14 @@ if TYPE_CHECKING:
     from behavesim.analysis.summary import Summary
     from behavesim.reports.charts import Chart
     from behavesim.reports.figures import Plots
+    from behavesim.reports.sections import Section
 
 
 # A run for scripts and notebooks: with its summary, its convergence and plots.
 
 
 class LoadedRun(Run):
-    """A run with figures; a notebook shows it as its summary table. Its length is `state.asked`."""
+    """A run with figures; a notebook shows it as the first screen of its report. Its length is `state.asked`."""
 
     def __len__(self) -> int:
         """Return the number of candidates asked for, without the template."""
@@ -81,11 +82,20 @@ class LoadedRun(Run):
 
         return Plots(self)
 
-    def _repr_html_(self) -> str:
-        from behavesim.reports.markup import html_tables
-        from behavesim.reports.tables import summary_table
+    def section(self, name: str) -> Section:
+        """Return a section of the run's report, such as "operators", "map" or "throughput"; a notebook shows it.
 
-        return html_tables([summary_table(self.summary, {})])
+        Raises UsageError if there is none of that name.
+        """
+        from behavesim.reports.sections import RUN, OneRun, section_named
+
+        return section_named(name, RUN, OneRun(report(self)))
+
+    def _repr_html_(self) -> str:
+        from behavesim.reports.sections import first_screen
+
+        shown = (each for each in first_screen(report(self), {}) if each.name != "next")  # which is for a terminal
+        return "".join(each._repr_mimebundle_()["text/html"] for each in shown)
 
 
 def load_run(path: str | Path) -> LoadedRun:
@@ -159,6 +169,15 @@ class ComparedRuns:
         if chart is None:
             raise UsageError("no group has a feasible program in all of its runs, so there is no curve to draw")
         return chart
+
+    def section(self, name: str) -> Section:
+        """Return a section of the comparison, such as "curves", "tests" or "map"; a notebook shows it.
+
+        Raises UsageError if there is none of that name.
+        """
+        from behavesim.reports.sections import COMPARISON, SeveralRuns, section_named
+
+        return section_named(name, COMPARISON, SeveralRuns(self.found))
 
     def __repr__(self) -> str:
         said = "; ".join(verdict.sentence for verdict in self.verdicts) or "no groups to test"

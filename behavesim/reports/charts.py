@@ -771,7 +771,9 @@ def genealogy_chart(title: str, table: Table, ties: Sequence[tuple[int, int]]) -
     spec = {
         "params": [CHOSEN],
         "encoding": {
-            "x": _number("candidate", "candidate", scale={"nice": False, "padding": 12}, axis={"grid": False, "tickMinStep": 1}),
+            "x": _number(
+                "candidate", "candidate", scale={"nice": False, "padding": 12}, axis={"grid": False, "tickMinStep": 1}
+            ),
             "y": _number(field, "gap to the best known, %" if field == "gap" else "score", **up),
         },
         "layer": [

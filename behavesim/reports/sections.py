@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from importlib import import_module
 from itertools import accumulate
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from behavesim.analysis.behaviours import (
     MEANINGS,
@@ -53,11 +54,13 @@ from behavesim.analysis.table import (
     cells_of,
     facts_table,
 )
+from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import count_noun, short_name
 from behavesim.reports import charts
 from behavesim.reports.characters import convergence, dendrogram, from_template
 from behavesim.reports.charts import Chart
 from behavesim.reports.comparison_tables import BOLD, comparison_tables, family_names, verdict_lines
+from behavesim.reports.markup import html_tables, in_html, markdown
 from behavesim.reports.next_steps import next_steps, next_steps_of_several
 from behavesim.reports.tables import headline_table, runs_table, summary_table
 from behavesim.reports.words import program_name
@@ -77,6 +80,8 @@ BRANCHES, PAIRS = 6, 8
 LITTLE = 0.2
 # Names of the measures of source, for people.
 MEASURES = {"codebleu": "CodeBLEU", "ast": "syntax trees", "rouge": "ROUGE"}
+
+T = TypeVar("T")
 
 # The run's values of the metrics that a person asked for; None for one that is unknown.
 Chosen = Mapping[Metric, float | None]
@@ -107,6 +112,28 @@ class Section:
     def every_table(self) -> tuple[Table, ...]:
         """The tables, then those of the charts' numbers: what files hold."""
         return *self.tables, *(chart.table for chart in self.charts if chart.table is not None)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        tables = [
+            replace(table, title="" if table.title == self.title else table.title)
+            for table in self.tables
+            if table.rows
+        ]
+        parts = (
+            f"<h3>{in_html(self.title or self.name)}</h3>",
+            f"<p>{in_html(self.note)}</p>" if self.note else "",
+            html_tables(tables),
+            f"<pre>{in_html(self.text)}</pre>" if self.text else "",
+        )
+        plain = (self.title or self.name, self.note, markdown(tables), self.text)
+        return {"text/html": "".join(parts), "text/plain": "\n\n".join(filter(None, plain))}
+
+    def _ipython_display_(self) -> None:
+        display = import_module("IPython.display").display  # only a notebook calls this, which has it
+        # one after the other: of several kinds in one output a notebook shows only the richest
+        display(self._repr_mimebundle_(), raw=True)
+        for chart in self.charts:
+            display(chart)
 
 
 @dataclass(frozen=True)
@@ -560,6 +587,13 @@ def comparison_sections(found: RunComparison, names: Iterable[str] = (), is_full
     """Yield the sections of a comparison that say something: those named, or all that terminals and papers show."""
     shown, chosen = SeveralRuns(found, is_full), set(names) or COMPARISON.keys() - set(ON_PAGES)
     return _known(find(shown) for name, find in COMPARISON.items() if name in chosen)
+
+
+def section_named(name: str, known: Mapping[str, Callable[[T], Section]], of: T) -> Section:
+    """Return the section of a run or of a comparison with this name; raises UsageError if there is none."""
+    if name not in known:
+        raise UsageError(f"unknown section {name!r}; {nearest(name, known) or ', '.join(known)}")
+    return known[name](of)
 
 
 def _known(sections: Iterable[Section]) -> Iterator[Section]:

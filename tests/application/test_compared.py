@@ -75,6 +75,20 @@ def test_a_frame_has_gaps_tokens_scores_on_each_instance_and_the_template(tmp_pa
     assert list(run.to_pandas().index) == [0, 1]
 
 
+def test_a_notebook_shows_a_section_with_its_tables_and_then_its_charts(
+    run: bs.LoadedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = run.section("convergence")
+    bundle = shown._repr_mimebundle_()
+    assert "<h3>the best score so far</h3>" in bundle["text/html"] and "| candidate |" in bundle["text/plain"]
+    displayed: list[object] = []
+    monkeypatch.setattr("IPython.display.display", lambda value, **_: displayed.append(value))
+    shown._ipython_display_()
+    assert displayed == [bundle, *shown.charts]
+    with pytest.raises(bs.BehavesimError, match="unknown section 'convergnce'; did you mean 'convergence'"):
+        run.section("convergnce")
+
+
 def test_runs_are_compared_with_tests_ranks_and_a_verdict(tmp_path: Path) -> None:
     for method, shift in (("niche", 0.0), ("eoh", 1.0)):
         for seed in (1, 2, 3):
@@ -91,6 +105,7 @@ def test_runs_are_compared_with_tests_ranks_and_a_verdict(tmp_path: Path) -> Non
     ]
     assert found.verdicts[0].sentence in repr(found)
     assert "No significant difference" in found._repr_html_()
+    assert "best gap" in found.section("tests")._repr_mimebundle_()["text/plain"]
     frame = found.to_pandas()
     assert frame.groupby("group")["best_gap"].mean().to_dict() == pytest.approx({"eoh": 1.1, "niche": 0.6})
     assert list(dict.fromkeys(row["group"] for row in found.convergence().spec["data"]["values"])) == ["eoh", "niche"]

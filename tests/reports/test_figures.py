@@ -190,4 +190,4 @@ def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: C
     assert bundle["application/vnd.vegalite.v5+json"]["description"] == chart.title
     with pytest.raises(bs.BehavesimError, match="takes two programs"):
         run.plot.dendrogram(count=1)
-    assert "<td>funsearch on tsp, seed 0</td>" in run._repr_html_()
+    assert "<td>funsearch on tsp, seed 0, proposer " in run._repr_html_()
