@@ -378,6 +378,7 @@ def groups_chart(
     names = Column("group"), Column("runs", COUNT), Column("asked", COUNT, "candidates")
     columns = (*names, *(Column(each, shown) for each in ("mean", "low", "high")))
     table = Table(name, "mean of the best so far", columns, rows)
+    found = found if across_title is None else {across["value"]: found[across["value"]]}
     ends_at = {at: max(row[2] for row in rows) for at, rows in found.items()}
     values = [
         {"across": at, **{"at" if name == "asked" else name: cell for name, cell in row.items()}}
@@ -406,14 +407,16 @@ def groups_chart(
     ]
     if is_near:
         layers.append(_layer("rule", [{}], {"strokeDash": [2, 3], "color": INK}, **WHOLE_WIDTH, y={"datum": reach}))
-    last = {row["group"]: row["mean"] for row in values if row["across"] == "asked"}
+    last = {row["group"]: row["mean"] for row in _rows(table)}
     sign = " %" if by_gap else ""
     ended = ", ".join(
         f"{label} {shown.style and format(last[label], '.2f' if by_gap else '.6g')}{sign}" for label in last
     )
     chosen = [{"filter": "datum.across == across"}]
     spec = {"params": [across], "data": {"values": values}, "transform": chosen, "layer": layers}
-    return Chart(name, f"Mean best so far over {ends_at['asked']} candidates, in the end {ended}", spec, table, 340)
+    return Chart(
+        name, f"Mean best so far over {max(row[2] for row in rows)} candidates, in the end {ended}", spec, table, 340
+    )
 
 
 def dots_chart(name: str, title: str, unit: Unit, dots: Sequence[tuple[str, str, int, float]]) -> Chart:

@@ -22,7 +22,7 @@ NOTEBOOK = Path(__file__).parents[2] / "docs" / "search.ipynb"
 def test_the_notebook_searches_goes_on_and_compares(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     stored = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert sum("image/png" in output.get("data", {}) for output in stored) == 4
+    assert sum("application/vnd.vegalite.v5+json" in output.get("data", {}) for output in stored) == 4
     for cell in notebook.cells:  # fewer candidates and seeds
         cell.source = cell.source.replace("BUDGET = 200", "BUDGET = 12").replace("(1, 2)", "(1,)").replace("(3)", "(2)")
     client = NotebookClient(notebook, timeout=500, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
