@@ -1,9 +1,9 @@
-"""Runs a folder of published evaluators, unchanged, and prints a row for each: does it start, and with which score?
+"""Runs a folder of published evaluators, unchanged, and tells of each: does it start, with which score, else why not?
 
-`python -m benchmarks.published_evaluators FOLDER [--budget 3] [--seconds 120] [--only TEXT] [--own PYTHON]`
+`python -m benchmarks.published_evaluators FOLDER [--budget 2] [--seconds 120] [--only TEXT] [--own PYTHON] [--csv F]`
 walks a folder that you have, such as a checkout of OpenEvolve. Each Python file that `--evaluator` would take, and that
-has a first program, is run with the offline proposer. It fetches nothing. Packages that evaluators import must be
-installed beside behavesim, and are named if they are not.
+has a first program, is run with the offline proposer. It starts if its first program gets a score. It fetches nothing.
+Packages that evaluators import must be installed beside behavesim, and are named if they are not.
 
 With `--own`, each first program is scored by the project itself, too: by its own code, outside any sandbox, in a Python
 that has its packages. So give it for folders alone that you trust.
@@ -12,15 +12,18 @@ that has its packages. So give it for folders alone that you trust.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import os
+import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +96,29 @@ results = tempfile.mkdtemp() + "/results.json"
 subprocess.run([sys.executable, *sys.argv[1:3], results], check=True, stdout=subprocess.DEVNULL)
 print(json.dumps(json.load(open(results))[sys.argv[3]]))
 """,
+    "llm4ad": """
+import importlib.util, json, os, sys
+from llm4ad.base import SecureEvaluator
+evaluator, program = sys.argv[1:3]
+path, _, name = evaluator.rpartition(":")
+sys.path.insert(0, os.path.dirname(path))
+spec = importlib.util.spec_from_file_location("evaluation", path)
+module = sys.modules["evaluation"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+found = SecureEvaluator(getattr(module, name)()).evaluate_program(open(program).read())
+print(json.dumps(float(found)))
+""",
+    "algodisco": """
+import importlib.util, json, os, sys
+evaluator, program = sys.argv[1:3]
+path, _, name = evaluator.rpartition(":")
+sys.path.insert(0, os.path.dirname(path))
+spec = importlib.util.spec_from_file_location("evaluation", path)
+module = sys.modules["evaluation"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+found = getattr(module, name)().evaluate_program(open(program).read())
+print(json.dumps(float(found["score"] if isinstance(found, dict) else found)))
+""",
     "eoh": """
 import json, os, sys, types
 import numpy as np
@@ -109,6 +135,23 @@ print(json.dumps(float(getattr(module, name)().evaluate_program(text, function))
 }
 
 
+# Why an evaluator does not start, by words in the message; the first that is found counts.
+_REASONS: Mapping[str, str] = {
+    "another repository": r"AlgoTune",
+    "a GPU": r"CUDA|cuda|triton|Metal|mlx|NVIDIA|No GPU",
+    "a container": r"docker|podman",
+    "a model's key": r"API_KEY|api_key|api key|credentials",
+    "network": r"no network|Connection|resolve|huggingface|HTTP|urlopen",
+    "another language or tool": r"\b(cargo|rustc|Rscript|swift|clang|julia|node|java)\b|g\+\+",
+    "a package that is not on PyPI": r"'(mlx_lm|modal|frontier_cs|ale_bench|botorch_)'",
+    "a package": r"not installed|No module named",
+    "an older numpy": r"numpy.*(removed|no attribute)|np\.(float|int|bool)_?\b",
+    "data": r"No such file or directory|FileNotFoundError|no instances|Can't load|cannot find",
+    "a first program": r"no template program|add --program|is no Python|must hold between|empty",
+    "time": r"not done after|timeout|CPU time",
+}
+
+
 @dataclass(frozen=True)
 class Row:
     """What came of one evaluator; `own` is the project's own score of the first program, None if it was not asked."""
@@ -117,7 +160,8 @@ class Row:
     convention: str
     command: str
     starts: bool
-    why: str = ""  # why it does not start
+    reason: str = ""  # what it lacks if it does not start
+    why: str = ""  # the message of behavesim, or what else there is to say
     score: float | None = None  # of the first program
     own: float | None = None
     feasible: int = 0
@@ -131,6 +175,11 @@ class Row:
         if self.score is None or self.own is None:
             return None
         return math.isclose(self.score, self.own, rel_tol=_EQUAL, abs_tol=_EQUAL)
+
+
+def reason_of(message: str) -> str:
+    """Return what an evaluator lacks, as its message says it; "itself" if that is nothing that could be installed."""
+    return next((reason for reason, words in _REASONS.items() if re.search(words, message)), "itself")
 
 
 def evaluators_in(folder: Path) -> Iterator[tuple[Convention, Path, Path | None]]:
@@ -157,31 +206,45 @@ def try_evaluator(
     # ReEvo's and the authors' import from their repository's root
     options = ["--evaluator", path.name]
     options += [] if program is None else ["--program", os.path.relpath(program, path.parent)]
-    name = str(path.parent.relative_to(given.folder))
-    shown = f"behavesim run {' '.join(options)}"
+    row = Row(
+        str(path.parent.relative_to(given.folder)), convention, f"behavesim run {' '.join(options)}", starts=False
+    )
     with tempfile.TemporaryDirectory(dir=given.folder.parent) as runs:
         more = ("--budget", str(given.budget), "--proposer", "genetic", "--runs-dir", runs, "--name", "first", "--json")
         command = [str(Path(sys.executable).parent / "behavesim"), "run", *options, *more, "--set", "recommend=false"]
+        said: dict[str, Any] = {}
         try:
             done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=given.seconds)
+            why = (done.stderr.strip().splitlines() or ["no output"])[-1].removeprefix("behavesim: ")
+            said = json.loads(done.stdout) if done.stdout.strip() else {}
         except subprocess.TimeoutExpired:
-            return Row(name, convention, shown, False, f"not done after {given.seconds} s")
-        try:
-            said: dict[str, Any] = json.loads(done.stdout)
-        except ValueError:
-            last = done.stderr.strip().splitlines()
-            return Row(name, convention, shown, False, last[-1].removeprefix("behavesim: ") if last else "no output")
+            why = f"not done after {given.seconds:g} s"
+        score = said["template"]["score"] if said else _first_score(Path(runs) / "first/run.db")
+        if score is None:
+            return replace(row, reason=reason_of(why), why=why)
         first = Path(runs) / "first/template.py"
         template = program or next(iter((Path(runs) / ".evaluators").rglob("template.py")), first)
         own = own_score(convention, path, template, given, repository)
-    score, rejected = said["template"]["score"], said["rejected"]
-    errors = sum(count for reason, count in rejected.items() if reason in ("evaluator", "evaluator-error"))
-    best = said["best"]
-    improved = best is not None and best["candidate"] >= 0 and best["score"] != score
-    return Row(
-        *(name, convention, shown, True, "", score, own, said["feasible"], errors, improved),
-        said.get("behaviour") or "",
+    row = replace(row, starts=True, score=score, own=own)
+    if not said:  # a slow one: only the first program was scored in time
+        return replace(row, why=why)
+    rejected, best = said["rejected"], said["best"]
+    return replace(
+        row,
+        feasible=said["feasible"],
+        errors=sum(count for reason, count in rejected.items() if reason in ("evaluator", "evaluator-error")),
+        improved=best is not None and best["candidate"] >= 0 and best["score"] != score,
+        behaviour=said.get("behaviour") or "",
     )
+
+
+def _first_score(journal: Path) -> float | None:
+    """Return the score of the first program in a run's journal; None if it has none yet."""
+    if not journal.is_file():
+        return None
+    with sqlite3.connect(journal) as connection:
+        rows = connection.execute("SELECT payload FROM events WHERE type = 'Evaluated' AND candidate = -1").fetchall()
+    return float(json.loads(rows[0][0])["score"]) if rows else None
 
 
 def own_score(
@@ -208,30 +271,37 @@ def main() -> None:
     """Run what the command line says, and print a table and its sums."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=lambda text: Path(text).resolve())
-    parser.add_argument("--budget", type=int, default=3)
+    parser.add_argument("--budget", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=120.0, help="most seconds for one evaluator")
-    parser.add_argument("--only", default="", help="evaluators whose path has this text")
-    parser.add_argument("--most", type=int, default=1000, help="most evaluators of the folder that are run")
+    parser.add_argument("--only", default="", help="evaluators whose path matches this regular expression")
+    parser.add_argument("--step", type=int, default=1, help="run only each so many-th evaluator")
     parser.add_argument("--own", help="a Python with the projects' packages, to compare scores")
-    parser.add_argument("--json", type=Path, help="a file for the rows")
+    parser.add_argument("--csv", type=Path, help="a file for the rows")
     given = parser.parse_args()
     rows: list[Row] = []
-    found = [each for each in evaluators_in(given.folder) if given.only in str(each[1])]
-    for convention, path, program in found[: given.most]:
+    found = [each for each in evaluators_in(given.folder) if re.search(given.only, str(each[1]))]
+    for convention, path, program in found[:: given.step]:
         row = try_evaluator(convention, path, program, given, given.folder)
         rows.append(row)
         equal = {None: "-", True: "equal", False: f"{row.score!r}, own {row.own!r}"}[row.is_equal]
         told = f"{row.feasible} feasible, {row.errors} errors, {'better' if row.improved else 'not better'}"
-        ending = f"{equal} | {told} | {row.behaviour}" if row.starts else row.why
+        ending = f"{equal} | {told} | {row.behaviour}{row.why}" if row.starts else f"{row.reason} | {row.why}"
         print(f"| {row.problem} | {row.command} | {'yes' if row.starts else 'no'} | {ending} |", flush=True)
-        if given.json:
-            given.json.write_text(json.dumps([asdict(each) for each in rows], indent=1))
-    for convention, count in Counter(row.convention for row in rows).items():
-        of = [row for row in rows if row.convention == convention]
-        compared = [row.is_equal for row in of if row.is_equal is not None]
-        print(
-            f"{convention}: {sum(row.starts for row in of)} of {count} start; {sum(compared)} of {len(compared)} equal"
-        )
+        if given.csv:
+            _write(given.csv, given.folder.name, rows)
+    compared = [row.is_equal for row in rows if row.is_equal is not None]
+    print(f"{sum(row.starts for row in rows)} of {len(rows)} start; {sum(compared)} of {len(compared)} scores equal")
+    for reason, count in Counter(row.reason for row in rows if not row.starts).most_common():
+        print(f"  {count} lack {reason}")
+
+
+def _write(path: Path, project: str, rows: Sequence[Row]) -> None:
+    """Write rows as CSV, each with the project and whether both scores are equal."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["project", *(field.name for field in fields(Row)), "equal"])
+        for row in rows:
+            writer.writerow([project, *asdict(row).values(), {None: "", True: "yes", False: "no"}[row.is_equal]])
 
 
 if __name__ == "__main__":

@@ -228,3 +228,81 @@ def test_an_answer_is_validated_with_its_context(tmp_path: Path) -> None:
     assert refusal(invalid) == ("evaluator-error", "the evaluator says is_valid 0")
     assert "no function `entrypoint`" in refusal(none)[1]
     assert "returned set" in refusal(odd)[1]
+
+
+def sorting_task(folder: Path) -> str:
+    return written(folder, ALGOTUNE)
+
+
+def validator(folder: Path) -> str:
+    written(folder, "def build_context():\n    return {'least': 3}\n", "context.py")
+    return written(folder, VALIDATE, "validate.py")
+
+
+def verified_solver(folder: Path) -> str:
+    (folder / "dataset").mkdir()
+    written(folder / "dataset", "1\n2\n", "a.in")
+    written(folder, VERIFY, "verifier.py")
+    return written(folder, EVALUATE)
+
+
+# Programs of each trusted convention that give an ANSWER; `ATTACK` stands before it.
+ANSWERING = {
+    "algotune": (sorting_task, "def solve(problem):\n    return ANSWER\n", "sorted(problem)", "problem"),
+    "gigaevo": (validator, "def entrypoint(context):\n    return ANSWER\n", "4", "0"),
+    "heurigym": (verified_solver, "def solve(source, target):\n    open(target, 'w').write(str(ANSWER))\n", "3", "0"),
+}
+ATTACKS = {
+    "writes into the evaluator's folder": """import pathlib
+for path in pathlib.Path(".").rglob("*.*"):
+    try:
+        path.write_text("def verify(*_): return True, ''")
+    except OSError:
+        pass
+""",
+    "patches the judge": FORGERY,
+    "ends its process early": "import os\nos._exit(0)\n",
+    "prints and answers without measure": "print('x' * 30_000_000)\nANSWER = 'x' * 30_000_000\n",
+    "leaves a process behind": "import os, time\nif not os.fork():\n    while True: time.sleep(1)\n",
+    "sends results to every descriptor": """import os
+from behavesim.evaluators.tracing import Result
+sent = Result(1e9, {"score": 1e9, "fitness": 1e9}).encoded()
+for descriptor in range(3, 40):
+    try:
+        os.write(descriptor, len(sent).to_bytes(8, "little") + sent)
+    except OSError:
+        pass
+""",
+    "changes its callers": """import sys
+frame = sys._getframe()
+while frame := frame.f_back:
+    for name in ("Result", "verify", "evaluate", "numbers"):
+        if name in frame.f_globals:
+            frame.f_globals[name] = lambda *given, **named: 1e9
+""",
+    "answers with an object of its own": """class Own(float):
+    def __lt__(self, other): return False
+    def __ge__(self, other): return True
+    def __eq__(self, other): return True
+    def __str__(self): return "inf"
+    def __iter__(self): raise SystemExit(0)
+ANSWER = Own(0)
+""",
+}
+
+
+@pytest.mark.parametrize("convention", ANSWERING)
+def test_no_attack_makes_a_wrong_answer_count_where_scores_are_trusted(tmp_path: Path, convention: str) -> None:
+    make, program, right, wrong = ANSWERING[convention]
+    place = make(tmp_path)
+    was = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    # an attack that binds ANSWER gives that answer
+    programs = [
+        each + (program if "ANSWER =" in each else program.replace("ANSWER", wrong)) for each in ATTACKS.values()
+    ]
+    *found, honest = verdicts(file_of(convention, place), *programs, program.replace("ANSWER", right))
+    assert [name for name, each in zip(ATTACKS, found, strict=True) if not isinstance(each, Failure)] == []
+    assert isinstance(honest, Verdict), honest
+    assert {
+        path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file() and "__" not in str(path)
+    } == was
