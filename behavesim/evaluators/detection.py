@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -224,6 +224,7 @@ def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:
 
     `scripts` are its Python files. Names that lie in `folder`, are in the standard library or installed need no other
     folder. Of several that are found above, the farthest folder counts; none above that of the repository is searched.
+    A repository that was cloned into the evaluator's counts as the folder that it lies in: the evaluator looks there.
     """
     wide = {Path.home().resolve(), Path(tempfile.gettempdir()).resolve()}
     above = []
@@ -233,16 +234,22 @@ def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:
         above.append(parent)
         if any((parent / name).exists() for name in _ROOTS):
             break
-    found = [
-        place
-        for name in {name for script in scripts for name in _imported(script)}
-        if name not in (*sys.stdlib_module_names, *_OFFERED)
-        and not _holds(folder, name)
-        # an installed package is preferred, as Python would prefer it on a path that ends in the repository
-        and not _is_installed(name)
-        if (place := next((each for each in above if _holds(each, name)), None)) is not None
-    ]
+    names = {name for script in scripts for name in _imported(script)} - set(sys.stdlib_module_names)
+    # an installed package is preferred, as Python would prefer it on a path that ends in the repository
+    missing = [name for name in sorted(names) if not _holds(folder, name) and not _is_installed(name)]
+    found = [place for name in missing if (place := _place_of(name, above)) is not None]
     return min(found, key=lambda each: len(each.parts), default=None)
+
+
+def _place_of(name: str, above: Sequence[Path]) -> Path | None:
+    """Return which of the folders above an evaluator has a package; None if none has it or a stand-in suffices."""
+    place = next((each for each in above if _holds(each, name)), None)
+    if place is not None:
+        return None if name in _OFFERED else place
+    if not above or not any((above[-1] / mark).exists() for mark in _ROOTS):
+        return None
+    cloned = (each.parent for mark in _ROOTS for each in above[-1].glob(f"*/{mark}"))
+    return above[-1] if any(_holds(each, name) for each in cloned) else None
 
 
 def _imported(script: Path) -> set[str]:

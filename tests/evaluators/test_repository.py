@@ -63,6 +63,16 @@ def test_what_is_installed_offered_or_above_the_repository_makes_no_root(reposit
     assert root_of(script.parent, [script]) is None
 
 
+def test_a_repository_cloned_into_this_one_is_found_where_the_evaluator_looks_for_it(repository: Path) -> None:
+    script = repository / "problems/near/other.py"
+    script.write_text("try:\n    from tasks_of_others.base import REGISTRY\nexcept ImportError:\n    REGISTRY = {}\n")
+    (repository / "Others/tasks_of_others").mkdir(parents=True)
+    (repository / "Others/tasks_of_others/__init__.py").touch()
+    assert root_of(script.parent, [script]) is None, "a folder that is no repository may hold anything"
+    (repository / "Others/.git").mkdir()
+    assert root_of(script.parent, [script]) == repository
+
+
 def test_such_an_evaluator_runs_and_cannot_write_into_its_repository(repository: Path) -> None:
     place = repository / "problems/near"
     file = file_of("openevolve", str(place / "evaluator.py"), str(place / "first.py"), root=str(repository))
