@@ -252,6 +252,40 @@ def _place_of(name: str, above: Sequence[Path]) -> Path | None:
     return above[-1] if any(_holds(each, name) for each in cloned) else None
 
 
+# What PyPI calls packages that are imported by another name.
+_ON_PYPI = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "faiss": "faiss-cpu",
+    "ot": "pot",
+    "PIL": "pillow",
+    "pysat": "python-sat",
+    "shinka": "shinka-evolve",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "Stemmer": "pystemmer",
+    "yaml": "pyyaml",
+}
+
+
+def how_to_get(*names: str) -> str:
+    """Return the command that gets modules which are not installed, by the names under which they are imported."""
+    if "AlgoTuneTasks" in names:  # no package: evaluators look for its repository inside their own
+        return "git clone https://github.com/oripress/AlgoTune AlgoTune, in the folder of the evaluator's repository"
+    return f"python -m pip install {' '.join(_ON_PYPI.get(name, name) for name in names)}"
+
+
+def missing_imports(file: EvaluatorFile) -> list[str]:
+    """Return the modules that an evaluator or its first program imports, in functions too, and nothing provides."""
+    if file.evaluator_path is None:
+        return []
+    names = _imported(file.evaluator_path) | (_imported(Path(file.program)) if file.suffix == ".py" else set())
+    offered = {name for name in _OFFERED if name != "AlgoTuneTasks" or file.convention == "algotune"} | {"gpt"}
+    folders = [file.folder, *filter(None, [Path(file.root) if file.root else None])]
+    sought = sorted(names - offered - set(sys.stdlib_module_names))
+    return [each for each in sought if not _is_installed(each) and not any(_holds(folder, each) for folder in folders)]
+
+
 def _imported(script: Path) -> set[str]:
     """Return the first names of all absolute imports in a file, those in functions too; none if it is no Python."""
     try:
@@ -277,9 +311,10 @@ def _holds(folder: Path, name: str) -> bool:
 
 def _is_installed(name: str) -> bool:
     try:
-        return importlib.util.find_spec(name) is not None
+        found = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return False
+    return found is not None and not hasattr(found.loader, "is_stand_in")
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[str]:

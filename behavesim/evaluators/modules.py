@@ -13,6 +13,7 @@ from types import ModuleType
 
 from behavesim.base.errors import TaskError
 from behavesim.base.text import parse
+from behavesim.evaluators.detection import how_to_get
 
 
 def module_of(place: str, name: str = "") -> ModuleType:
@@ -51,7 +52,7 @@ def why(error: BaseException, place: str) -> str:
             return f"line {error.lineno} is no Python ({error.msg})"
         case ModuleNotFoundError() if error.name:
             package = error.name.partition(".")[0]
-            return f"it imports {error.name!r}, which is not installed; install {package!r} beside behavesim"
+            return f"it imports {error.name!r}, which is not installed: {how_to_get(package)}"
         case SystemExit():
             return "it ends when it is imported; put what it does as a script below `if __name__ == '__main__':`"
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
@@ -76,6 +77,8 @@ def _on_path(path: Path) -> None:
 
 class StandIns(MetaPathFinder, Loader):
     """Makes modules importable that are not installed. It is the last finder, so installed modules take precedence."""
+
+    is_stand_in = True  # what it offers does not count as installed
 
     def __init__(self, modules: Mapping[str, Mapping[str, object]]) -> None:
         """`modules` maps each module's full name to its contents; missing parent packages are added, empty."""

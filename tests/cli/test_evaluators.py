@@ -224,6 +224,11 @@ def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
         ),
         (["--evaluator", "raises.py", "--program", "p.py"], "(evaluator): ValueError: no data"),
         (["--evaluator", "caught.py", "--program", "p.py"], "(evaluator-error): no data; the evaluator says so"),
+        (
+            ["--evaluator", "hides.py", "--program", "p.py"],
+            "(evaluator-error): image; perhaps for lack of sklearn_of_mine, which it imports: "
+            "python -m pip install sklearn_of_mine",
+        ),
         (["--evaluator", "good.py", "--program", "p.py", "--bound", "0.5"], "(beyond-bound): its score 1 is better"),
         (["--evaluator", "good.py", "--program", "p.py", "--metric", "x"], "no number called x; it gave score"),
         (
@@ -260,6 +265,10 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
     head = 'convention = "openevolve"\nevaluator = "good.py"\nprogram = "p.py"\n'
     files = {
         "good.py": "def evaluate(path):\n    return {'score': 1.0}\n",
+        "hides.py": (
+            "try:\n    import json, sklearn_of_mine\nexcept ImportError:\n    pass\n\n\n"
+            "def evaluate(path):\n    return {'score': 0.0, 'error': 'image'}\n"
+        ),
         "p.py": "x = 1\n",
         "empty.py": "",
         "open.py": "# EVOLVE-BLOCK-START\nx = 1\n",

@@ -20,7 +20,11 @@ LLM4AD = "from llm4ad.base import Evaluation\nclass Own(Evaluation):\n"
     ("convention", "text", "said"),
     [
         ("openevolve", "x = (", r"line 1 is no Python"),
-        ("openevolve", "import nowhere.at_all\n", r"imports 'nowhere', which is not installed; install 'nowhere'"),
+        (
+            "openevolve",
+            "import nowhere.at_all\n",
+            r"imports 'nowhere', which is not installed: python -m pip install nowhere",
+        ),
         ("openevolve", "x = 1\n", r"has no function `evaluate\(program_path\)`; write it"),
         ("openevolve", "1 / 0\n", r"ZeroDivisionError: division by zero"),
         ("openevolve", "open('/none/such')\n", r"FileNotFoundError: .*/none/such"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from behavesim.application.evaluator_task import Wanted, task_file
+from behavesim.evaluators.conventions import shinka
 from behavesim.evaluators.detection import convention_of, takes_number
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from tests.cli.command import Command
@@ -53,6 +55,13 @@ def test_an_evaluator_that_takes_a_number_is_found_by_its_text(tmp_path: Path, t
     assert takes_number(*convention_of(str(tmp_path / "evaluator.py")), tmp_path) is expected
     command = ("command", "python evaluator.py {program}", tmp_path)
     assert takes_number(*command) is (text == BY_VARIABLE)  # type: ignore[arg-type]
+
+
+def test_a_stand_in_of_a_package_does_not_count_as_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    shinka.install_stand_ins()
+    (tmp_path / "evaluator.py").write_text(SHINKA)
+    assert takes_number("shinka", str(tmp_path / "evaluator.py"), tmp_path)
 
 
 def test_its_search_is_the_evaluation_as_it_stands_and_the_other_splits_have_numbers(tmp_path: Path) -> None:
