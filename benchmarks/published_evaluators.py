@@ -142,7 +142,7 @@ _REASONS: Mapping[str, str] = {
     "a container": r"docker|podman",
     "a model's key": r"API_KEY|api_key|api key|credentials",
     "network": r"no network|Connection|resolve|huggingface|HTTP|urlopen",
-    "another language or tool": r"\b(cargo|rustc|Rscript|swift|clang|julia|node|java)\b|g\+\+",
+    "another language or tool": r"Required tool|\b(cargo|rustc|Rscript|swift|clang|julia|node|java)\b|g\+\+",
     "a package that is not on PyPI": r"'(mlx_lm|modal|frontier_cs|ale_bench|botorch_)'",
     "a package": r"not installed|No module named",
     "an older numpy": r"numpy.*(removed|no attribute)|np\.(float|int|bool)_?\b",
@@ -171,10 +171,14 @@ class Row:
 
     @property
     def is_equal(self) -> bool | None:
-        """Whether both scores are equal; None if one is not known."""
-        if self.score is None or self.own is None:
+        """Whether both scores are equal; None if one is not known, or the project's own is another each time (NaN)."""
+        if self.score is None or self.own is None or math.isnan(self.own):
             return None
-        return math.isclose(self.score, self.own, rel_tol=_EQUAL, abs_tol=_EQUAL)
+        return _are_equal(self.score, self.own)
+
+
+def _are_equal(score: float, own: float) -> bool:
+    return math.isclose(score, own, rel_tol=_EQUAL, abs_tol=_EQUAL)
 
 
 def reason_of(message: str) -> str:
@@ -225,6 +229,10 @@ def try_evaluator(
         first = Path(runs) / "first/template.py"
         template = program or next(iter((Path(runs) / ".evaluators").rglob("template.py")), first)
         own = own_score(convention, path, template, given, repository)
+        if own is not None and not _are_equal(score, own):
+            # an evaluator that draws at random, or measures time, does not agree with itself
+            again = own_score(convention, path, template, given, repository)
+            own = own if again is not None and _are_equal(own, again) else math.nan
     row = replace(row, starts=True, score=score, own=own)
     if not said:  # a slow one: only the first program was scored in time
         return replace(row, why=why)
@@ -283,7 +291,8 @@ def main() -> None:
     for convention, path, program in found[:: given.step]:
         row = try_evaluator(convention, path, program, given, given.folder)
         rows.append(row)
-        equal = {None: "-", True: "equal", False: f"{row.score!r}, own {row.own!r}"}[row.is_equal]
+        unknown = "varies" if row.own is not None and math.isnan(row.own) else "-"
+        equal = {None: unknown, True: "equal", False: f"{row.score!r}, own {row.own!r}"}[row.is_equal]
         told = f"{row.feasible} feasible, {row.errors} errors, {'better' if row.improved else 'not better'}"
         ending = f"{equal} | {told} | {row.behaviour}{row.why}" if row.starts else f"{row.reason} | {row.why}"
         print(f"| {row.problem} | {row.command} | {'yes' if row.starts else 'no'} | {ending} |", flush=True)
