@@ -217,13 +217,17 @@ def try_evaluator(
         more = ("--budget", str(given.budget), "--proposer", "genetic", "--runs-dir", runs, "--name", "first", "--json")
         command = [str(Path(sys.executable).parent / "behavesim"), "run", *options, *more, "--set", "recommend=false"]
         said: dict[str, Any] = {}
+        told: list[str] = []
         try:
             done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=given.seconds)
-            why = (done.stderr.strip().splitlines() or ["no output"])[-1].removeprefix("behavesim: ")
+            told = done.stderr.strip().splitlines() or ["no output"]
+            why = told[-1].removeprefix("behavesim: ")
             said = json.loads(done.stdout) if done.stdout.strip() else {}
         except subprocess.TimeoutExpired:
             why = f"not done after {given.seconds:g} s"
         score = said["template"]["score"] if said else _first_score(Path(runs) / "first/run.db")
+        if failed := next((line for line in told if "got 0 for everything" in line), ""):  # it caught its failure
+            score, why = None, failed.removeprefix("behavesim: ")
         if score is None:
             return replace(row, reason=reason_of(why), why=why)
         first = Path(runs) / "first/template.py"

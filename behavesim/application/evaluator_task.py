@@ -25,7 +25,7 @@ from behavesim.evaluators.detection import (
     takes_number,
 )
 from behavesim.evaluators.evaluation import describe_evaluator
-from behavesim.evaluators.scores import averaged
+from behavesim.evaluators.scores import averaged, silent_failure
 from behavesim.evaluators.templates import (
     BY_FILES,
     Description,
@@ -312,6 +312,7 @@ def understanding(file: EvaluatorFile, first: Evaluated, behaviour: str, limits:
     facts = {
         "evaluator": f"{file.evaluator}, called as {KINDS[file.convention]}",
         "first program": f"{file.program}, score {first.score:.6g}",
+        "doubt": silent_failure(first.score, first.metrics, first.feedback),
         "score": f"{score}; {'lower' if file.direction == 'minimise' else 'higher'} is better",
         "its numbers": ", ".join(numbers),
         "stages": f"{stages}; a program {stopped} keeps the score it has" if stages else "",

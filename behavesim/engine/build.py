@@ -37,6 +37,7 @@ from behavesim.engine.outcome import outcome_of_verdict, raced_of_verdict
 from behavesim.engine.tuning import Episodes, Grounds
 from behavesim.evaluators.detection import how_to_get, missing_imports
 from behavesim.evaluators.evaluation import JUDGE_LOADER, EvaluatorJudge, evaluator_pool
+from behavesim.evaluators.scores import silent_failure
 from behavesim.methods.method import Method
 from behavesim.programs.extract import WholeForm, form_of
 from behavesim.programs.reading import Program
@@ -418,6 +419,8 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
             await search.record(started, template, *raced, *launch.brought)
         if isinstance(judge, EvaluatorJudge):
             launch.notices(judge.behaviour)
+            if doubt := silent_failure(template.score, template.metrics, template.feedback):
+                launch.notices(doubt)
         yield search
 
 

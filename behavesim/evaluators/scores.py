@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
+from behavesim.base.text import last_line
 from behavesim.evaluators.tracing import Result, is_number, numbers
-from behavesim.task.score import Metrics
+from behavesim.task.score import PRIVATE, Metrics
 
 # Names under which an evaluator says that a program is no solution: with False, or with 0 where it is no count.
 _VALID = ("valid", "is_valid", "validity")
@@ -69,6 +71,18 @@ def averaged(known: Metrics, metric: str = "") -> tuple[str, ...]:
         return ()
     names = tuple(name for name, value in known.items() if value != "nan" and not _NO_SCORE.search(name))
     return names if len(names) > 1 else ()
+
+
+def silent_failure(score: float, metrics: Metrics, feedback: str) -> str:
+    """Return a line for a person if a first program's numbers, beside times and counts, are all 0; else "".
+
+    Some evaluators catch what goes wrong, such as a tool that is not installed, and return zeros without an error.
+    """
+    counted = [value for name, value in metrics.items() if not _NO_SCORE.search(name) and not name.startswith(PRIVATE)]
+    if score or any(isinstance(value, float) and value for value in counted):
+        return ""
+    said = f'; its last words: "{shorten(last_line(feedback), 300, placeholder=" …")}"' if feedback.strip() else ""
+    return f"the first program got 0 for everything, as if it had failed{said}"
 
 
 def _names(known: Metrics) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from behavesim.evaluators.evaluation import STOPPED, EvaluatorJudge, verdict_of
-from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.scores import choose_score, silent_failure, stated_error
 from behavesim.evaluators.tracing import MOST_STEPS, Result, numbers
 from behavesim.task.score import MOST_FEEDBACK, MOST_METRICS, WORDS
 from behavesim.task.verdict import Failure, Sent, Verdict
@@ -139,3 +139,12 @@ def test_an_evaluator_states_an_error_by_a_text_or_by_false(returned: dict[str, 
 def test_a_stated_error_is_a_reason_of_its_own_whatever_the_score() -> None:
     verdict = verdict_of(Result(None, {"combined_score": 0.0}, "its text", "it timed out", is_stated=True), 0.5)
     assert verdict == Failure("evaluator-error", "it timed out", 0.5, {"combined_score": 0.0}, "its text")
+
+
+def test_a_first_program_with_nothing_but_zeros_is_doubted_and_the_evaluators_last_words_are_told() -> None:
+    zeros = {"score": 0.0, "mse": "inf", "time_s": 2.0, "private.calls": 3.0}
+    said = "one line\n" + "Rscript is missing " * 30
+    assert silent_failure(0.0, zeros, "") == "the first program got 0 for everything, as if it had failed"
+    assert 'its last words: "Rscript is missing' in silent_failure(0.0, zeros, said)
+    assert len(silent_failure(0.0, zeros, said)) < 400
+    assert silent_failure(0.0, {**zeros, "solved": 1.0}, said) == silent_failure(-1.0, zeros, said) == ""
