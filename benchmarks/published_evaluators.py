@@ -144,9 +144,9 @@ _REASONS: Mapping[str, str] = {
     "network": r"no network|Connection|resolve|huggingface|HTTP|urlopen",
     "another language or tool": r"Required tool|\b(cargo|rustc|Rscript|swift|clang|julia|node|java)\b|g\+\+",
     "a package that is not on PyPI": r"'(mlx_lm|modal|frontier_cs|ale_bench|botorch_)'",
-    "a package": r"not installed|No module named",
+    "a package": r"not installed|No module named|pip install",
     "an older numpy": r"numpy.*(removed|no attribute)|np\.(float|int|bool)_?\b",
-    "data": r"No such file or directory|FileNotFoundError|no instances|Can't load|cannot find",
+    "data": r"No (configuration )?files|lack of data|No such file or directory|no instances|Can't load",
     "a first program": r"no template program|add --program|is no Python|must hold between|empty",
     "time": r"not done after|timeout|CPU time",
 }

@@ -35,7 +35,7 @@ from behavesim.engine.due import Rules
 from behavesim.engine.loop import Observe, Search
 from behavesim.engine.outcome import outcome_of_verdict, raced_of_verdict
 from behavesim.engine.tuning import Episodes, Grounds
-from behavesim.evaluators.detection import how_to_get, missing_imports
+from behavesim.evaluators.detection import what_it_lacks
 from behavesim.evaluators.evaluation import JUDGE_LOADER, EvaluatorJudge, evaluator_pool
 from behavesim.evaluators.scores import silent_failure
 from behavesim.methods.method import Method
@@ -244,10 +244,9 @@ async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
             "timeout": f"; look for a loop without end in {what}, or raise timeout_s",
             COSTLY: "; let `solve` do the work and `score` only check it, or raise timeout_s or memory_mb",
         }
-        lacking = missing_imports(task.file) if isinstance(task, EvaluatorTask) else []
-        if lacking:  # evaluators often go on without, and fail later with words that say nothing of it
-            lack = f"; perhaps for lack of {', '.join(lacking)}, which it imports: {how_to_get(*lacking)}"
-            raise TaskError(f"{said}{outcome.message}{lack}")
+        # evaluators often go on without what they lack, and fail later with words that say nothing of it
+        if lack := what_it_lacks(task.file) if isinstance(task, EvaluatorTask) else "":
+            raise TaskError(f"{said}{outcome.message}; {lack}")
         raise TaskError(f"{said}{outcome.message}{advice.get(outcome.reason, '')}")
     return outcome
 

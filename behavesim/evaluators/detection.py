@@ -275,15 +275,22 @@ def how_to_get(*names: str) -> str:
     return f"python -m pip install {' '.join(_ON_PYPI.get(name, name) for name in names)}"
 
 
-def missing_imports(file: EvaluatorFile) -> list[str]:
-    """Return the modules that an evaluator or its first program imports, in functions too, and nothing provides."""
+def what_it_lacks(file: EvaluatorFile) -> str:
+    """Return what an evaluator whose first program fails may lack, and the command that gets it; "" if nothing shows.
+
+    It is modules that it or the program imports and nothing provides, or data where a script beside it downloads some.
+    """
     if file.evaluator_path is None:
-        return []
+        return ""
     names = _imported(file.evaluator_path) | (_imported(Path(file.program)) if file.suffix == ".py" else set())
     offered = {name for name in _OFFERED if name != "AlgoTuneTasks" or file.convention == "algotune"} | {"gpt"}
-    folders = [file.folder, *filter(None, [Path(file.root) if file.root else None])]
+    folders = [file.folder, *([Path(file.root)] if file.root else [])]
     sought = sorted(names - offered - set(sys.stdlib_module_names))
-    return [each for each in sought if not _is_installed(each) and not any(_holds(folder, each) for folder in folders)]
+    lacking = [name for name in sought if not _is_installed(name) and not any(_holds(each, name) for each in folders)]
+    if lacking:
+        return f"perhaps for lack of {', '.join(lacking)}, which it imports: {how_to_get(*lacking)}"
+    script = next(iter(sorted(file.folder.glob("*download*.*"))), None)
+    return "" if script is None else f"perhaps for lack of data: run {script.name}, which stands beside it"
 
 
 def _imported(script: Path) -> set[str]:

@@ -229,6 +229,10 @@ def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
             "(evaluator-error): image; perhaps for lack of sklearn_of_mine, which it imports: "
             "python -m pip install sklearn_of_mine",
         ),
+        (
+            ["--evaluator", "data/bare.py", "--program", "p.py"],
+            "(evaluator): ValueError: no files; perhaps for lack of data: run download_dataset.sh, which stands beside",
+        ),
         (["--evaluator", "good.py", "--program", "p.py", "--bound", "0.5"], "(beyond-bound): its score 1 is better"),
         (["--evaluator", "good.py", "--program", "p.py", "--metric", "x"], "no number called x; it gave score"),
         (
@@ -265,6 +269,8 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
     head = 'convention = "openevolve"\nevaluator = "good.py"\nprogram = "p.py"\n'
     files = {
         "good.py": "def evaluate(path):\n    return {'score': 1.0}\n",
+        "data/bare.py": "def evaluate(path):\n    raise ValueError('no files')\n",
+        "data/download_dataset.sh": "",
         "hides.py": (
             "try:\n    import json, sklearn_of_mine\nexcept ImportError:\n    pass\n\n\n"
             "def evaluate(path):\n    return {'score': 0.0, 'error': 'image'}\n"
@@ -284,12 +290,14 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
         "unknown.toml": f"{head}treshold = [3]\n",
     }
     for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     ended = behavesim("run", *arguments, "--proposer", "command:cat")
     assert ended.code == 2
     assert said in ended.err.splitlines()[-1]
     assert ended.out == ""
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == sorted(files)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert left == set(files)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
