@@ -143,12 +143,19 @@ _REASONS: Mapping[str, str] = {
     "a model's key": r"API_KEY|api_key|api key|credentials",
     "network": r"no network|Connection|resolve|huggingface|HTTP|urlopen",
     "another language or tool": r"Required tool|\b(cargo|rustc|Rscript|swift|clang|julia|node|java)\b|g\+\+",
-    "a package that is not on PyPI": r"'(mlx_lm|modal|frontier_cs|ale_bench|botorch_)'",
     "a package": r"not installed|No module named|pip install",
     "an older numpy": r"numpy.*(removed|no attribute)|np\.(float|int|bool)_?\b",
     "data": r"No (configuration )?files|lack of data|No such file or directory|no instances|Can't load",
     "a first program": r"no template program|add --program|is no Python|must hold between|empty",
     "time": r"not done after|timeout|CPU time",
+}
+
+
+# The same by what its own text imports, which counts first: without it, a later lack would not even be seen.
+_BY_IMPORT: Mapping[str, str] = {
+    "a model's key": r"import (dspy|openai|litellm)|from (dspy|openai|litellm)|LLMClient",
+    "a GPU": r"import (triton|mlx)|from (triton|mlx|shared_eval)|kernelbench",
+    "a container": r"(import|from) (ale_bench|frontier_cs|modal)",
 }
 
 
@@ -181,9 +188,10 @@ def _are_equal(score: float, own: float) -> bool:
     return math.isclose(score, own, rel_tol=_EQUAL, abs_tol=_EQUAL)
 
 
-def reason_of(message: str) -> str:
-    """Return what an evaluator lacks, as its message says it; "itself" if that is nothing that could be installed."""
-    return next((reason for reason, words in _REASONS.items() if re.search(words, message)), "itself")
+def reason_of(message: str, source: str) -> str:
+    """Return what an evaluator lacks, by its text or the message; "itself" if that is nothing that could be got."""
+    by_import = next((reason for reason, words in _BY_IMPORT.items() if re.search(words, source)), "")
+    return by_import or next((reason for reason, words in _REASONS.items() if re.search(words, message)), "itself")
 
 
 def evaluators_in(folder: Path) -> Iterator[tuple[Convention, Path, Path | None]]:
@@ -229,7 +237,7 @@ def try_evaluator(
         if failed := next((line for line in told if "got 0 for everything" in line), ""):  # it caught its failure
             score, why = None, failed.removeprefix("behavesim: ")
         if score is None:
-            return replace(row, reason=reason_of(why), why=why)
+            return replace(row, reason=reason_of(why, path.read_text()), why=why)
         first = Path(runs) / "first/template.py"
         template = program or next(iter((Path(runs) / ".evaluators").rglob("template.py")), first)
         own = own_score(convention, path, template, given, repository)

@@ -11,6 +11,8 @@ import pytest
 from behavesim.task.evaluated import Convention
 from tests.cli.command import Command
 from tests.cli.people import FOLDERS
+from tests.evaluators.test_candidates import EVALUATE, SOLVE, VERIFY
+from tests.evaluators.test_conventions import LLAMEA, SPECIFICATION
 
 
 def made_file(path: Path) -> dict[str, Any]:
@@ -29,6 +31,41 @@ def test_a_folder_that_runs_elsewhere_runs_here(behavesim: Command, tmp_path: Pa
     assert file["convention"] == convention
     assert file.get("direction", "maximise") == ("minimise" if convention == "eoh" else "maximise")
     assert Path(ended.document["task"]).is_file()
+
+
+WRITTEN = {
+    "funsearch": {"specification.py": SPECIFICATION},
+    "gepa": {"evaluator.py": "def evaluate(candidate):\n    return eval(candidate)\n", "initial.py": "2 + 3\n"},
+    "gigaevo": {
+        "validate.py": "def validate(answer):\n    return {'fitness': -abs(answer - 7)}\n",
+        "initial.py": "def entrypoint():\n    return 4\n",
+    },
+    "heurigym": {
+        "evaluator.py": EVALUATE,
+        "verifier.py": VERIFY,
+        "initial.py": SOLVE.format(3),
+        "dataset/a.in": "1\n2\n",
+    },
+    "llamea": {
+        "evaluate.py": LLAMEA,
+        "initial.py": "class Walk:\n def __init__(self, budget):\n  self.budget = budget\n"
+        " def __call__(self):\n  return self.budget / 4\n",
+    },
+}
+
+
+@pytest.mark.parametrize("convention", WRITTEN)
+def test_two_commands_lead_from_the_files_of_a_convention_to_a_page(
+    behavesim: Command, tmp_path: Path, convention: str
+) -> None:
+    for name, text in WRITTEN[convention].items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    ended = behavesim("run", "--evaluator", next(iter(WRITTEN[convention])), "--budget", 3, "--name", "first")
+    assert ended.code == 0, ended.err
+    assert made_file(tmp_path)["convention"] == convention
+    assert behavesim("report", "first", "--html", "first.html").code == 0
+    assert (tmp_path / "first.html").is_file()
 
 
 def test_the_one_first_program_beside_an_evaluator_needs_no_name(behavesim: Command, tmp_path: Path) -> None:
