@@ -241,11 +241,11 @@ async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
         said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
         advice = {
             "evaluator-error": "; the evaluator says so of its first program: mend it, or install what it lacks",
-            "timeout": f"; look for a loop without end in {what}, or raise timeout_s",
+            "timeout": f"; look for a loop without end in {what}, or raise timeout_s, as by --set timeout_s=600",
             COSTLY: "; let `solve` do the work and `score` only check it, or raise timeout_s or memory_mb",
         }
         # evaluators often go on without what they lack, and fail later with words that say nothing of it
-        if lack := what_it_lacks(task.file) if isinstance(task, EvaluatorTask) else "":
+        if lack := what_it_lacks(task.file, outcome.message) if isinstance(task, EvaluatorTask) else "":
             raise TaskError(f"{said}{outcome.message}; {lack}")
         raise TaskError(f"{said}{outcome.message}{advice.get(outcome.reason, '')}")
     return outcome

@@ -275,11 +275,21 @@ def how_to_get(*names: str) -> str:
     return f"python -m pip install {' '.join(_ON_PYPI.get(name, name) for name in names)}"
 
 
-def what_it_lacks(file: EvaluatorFile) -> str:
-    """Return what an evaluator whose first program fails may lack, and the command that gets it; "" if nothing shows.
+# Finds in a message the tool or the file that is missing.
+_MISSING = re.compile(r"No such file or directory: '([^']+)'")
 
-    It is modules that it or the program imports and nothing provides, or data where a script beside it downloads some.
+
+def what_it_lacks(file: EvaluatorFile, message: str) -> str:
+    """Return what an evaluator whose first program fails may lack, and how to get it; "" if nothing shows.
+
+    It is a tool or a file that `message` names, modules that it or the program imports and nothing provides, or data
+    where a script beside it downloads some.
     """
+    name = found[1] if (found := _MISSING.search(message)) else ""
+    if name and not {"/", "."} & set(name):
+        return f"it runs {name}: install that in /usr/bin or /usr/local/bin, where the sandbox looks for tools"
+    if name.startswith("/") and Path(name).exists():
+        return f"the sandbox shows {file.readable} alone: copy {name} there"
     if file.evaluator_path is None:
         return ""
     names = _imported(file.evaluator_path) | (_imported(Path(file.program)) if file.suffix == ".py" else set())
@@ -290,7 +300,9 @@ def what_it_lacks(file: EvaluatorFile) -> str:
     if lacking:
         return f"perhaps for lack of {', '.join(lacking)}, which it imports: {how_to_get(*lacking)}"
     script = next(iter(sorted(file.folder.glob("*download*.*"))), None)
-    return "" if script is None else f"perhaps for lack of data: run {script.name}, which stands beside it"
+    if script is not None:
+        return f"perhaps for lack of data: run {script.name}, which stands beside it"
+    return f"fetch that file; the evaluator runs in {file.folder}" if name else ""
 
 
 def _imported(script: Path) -> set[str]:

@@ -267,6 +267,11 @@ def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
             "python -m pip install sklearn_of_mine",
         ),
         (
+            ["--evaluator", "tool.py", "--program", "p.py"],
+            "'no-such-tool'; it runs no-such-tool: install that in /usr/bin or /usr/local/bin",
+        ),
+        (["--evaluator", "reads.py", "--program", "p.py"], "'data/in.csv'; fetch that file; the evaluator runs in /"),
+        (
             ["--evaluator", "data/bare.py", "--program", "p.py"],
             "(evaluator): ValueError: no files; perhaps for lack of data: run download_dataset.sh, which stands beside",
         ),
@@ -306,6 +311,8 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
     head = 'convention = "openevolve"\nevaluator = "good.py"\nprogram = "p.py"\n'
     files = {
         "good.py": "def evaluate(path):\n    return {'score': 1.0}\n",
+        "tool.py": "def evaluate(path):\n    import subprocess\n    subprocess.run(['no-such-tool'])\n",
+        "reads.py": "def evaluate(path):\n    open('data/in.csv')\n",
         "data/bare.py": "def evaluate(path):\n    raise ValueError('no files')\n",
         "data/download_dataset.sh": "",
         "hides.py": (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.evaluators.detection import root_of
+from behavesim.evaluators.detection import root_of, what_it_lacks
 from tests.cli.command import Command
 from tests.evaluators.judging import file_of, results
 
@@ -98,3 +98,10 @@ def test_a_run_says_where_it_looks_and_keeps_it_with_the_task(
     assert f"imports are looked up in {repository}, too, which programs can read" in ended.err
     (made,) = Path("runs/.evaluators").glob("*.toml")
     assert tomllib.loads(made.read_text())["root"] == str(repository)
+
+
+def test_a_file_that_the_sandbox_does_not_show_is_to_be_copied_where_it_does(repository: Path) -> None:
+    place, far = repository / "problems/near", repository / "data/goal.txt"
+    file = file_of("openevolve", str(place / "evaluator.py"), str(place / "first.py"))
+    said = what_it_lacks(file, f"FileNotFoundError: [Errno 2] No such file or directory: '{far}'")
+    assert said == f"the sandbox shows {place} alone: copy {far} there"
