@@ -142,7 +142,7 @@ _REASONS: Mapping[str, str] = {
     "a container": r"docker|podman",
     "a model's key": r"API_KEY|api_key|api key|credentials",
     "network": r"no network|Connection|resolve|huggingface|HTTP|urlopen",
-    "another language or tool": r"Required tool|\b(cargo|rustc|Rscript|swift|clang|julia|node|java)\b|g\+\+",
+    "another language or tool": r"Required tool|executable not found|it runs|\b(cargo|Rscript)\b",
     "a package": r"not installed|No module named|pip install",
     "an older numpy": r"numpy.*(removed|no attribute)|np\.(float|int|bool)_?\b",
     "data": r"No (configuration )?files|lack of data|No such file or directory|no instances|Can't load",
@@ -155,7 +155,8 @@ _REASONS: Mapping[str, str] = {
 _BY_IMPORT: Mapping[str, str] = {
     "a model's key": r"import (dspy|openai|litellm)|from (dspy|openai|litellm)|LLMClient",
     "a GPU": r"import (triton|mlx)|from (triton|mlx|shared_eval)|kernelbench",
-    "a container": r"(import|from) (ale_bench|frontier_cs|modal)",
+    "a container": r"(import|from) (ale_bench|frontier_cs|modal)|\"docker\"",
+    "another language or tool": r"shinka.utils.wolfram",
 }
 
 
