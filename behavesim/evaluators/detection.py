@@ -68,17 +68,17 @@ def _of_file(place: str) -> tuple[Convention, str]:
         return "heurigym", ""
     if len(parameters) == 2 and parameters[1].startswith("result"):  # evaluate(program_path, results_path)
         return "codeevolve", ""
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    own = [node.name for node in classes if _method(node, "evaluate_program")]
+    if len(own) == 1:  # whatever helpers are beside it: some of LLM4AD's are called `evaluate`
+        return _of_class(place, own[0]), own[0]
     if {"evaluate", "evaluate_stage1"} & {name for node in tree.body for name in _bound_by(node)}:
         return "openevolve", ""
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     if any(_is_algotune(node) for node in classes):
         return "algotune", ""
     for function, convention in _BY_FUNCTION.items():
         if function in functions:
             return convention, ""
-    own = [node.name for node in classes if _method(node, "evaluate_program")]
-    if len(own) == 1:
-        return _of_class(place, own[0]), own[0]
     raise UsageError(
         f"{place} has neither a function `evaluate(program_path)` nor the options --program_path and --results_dir; "
         f"name a class in it as {place}:Class, or give a command"

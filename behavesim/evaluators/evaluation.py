@@ -64,6 +64,9 @@ _LOADERS: Mapping[Convention, str] = {
     "reevo": "reevo",
 }
 _SAID = Path("/tmp/said")
+# Where programs and evaluators write. Without a place of its own numba refuses to cache beside a file in a read-only
+# folder, and the evaluator's import fails.
+_PLACES = {"TMPDIR": "/tmp", "HOME": "/tmp", "NUMBA_CACHE_DIR": "/tmp/numba"}
 _SHOWN = 2_000
 # Finds the system's words for a write or a connection that the sandbox refuses.
 _REFUSED = re.compile(
@@ -117,7 +120,7 @@ def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
     """Return the file and the convention's module in a process that is ready for an evaluator."""
     # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
     file = EvaluatorFile.from_json(given)
-    os.environ["TMPDIR"] = os.environ["HOME"] = "/tmp"
+    os.environ.update(_PLACES)
     os.chdir(file.folder)
     if file.root:
         sys.path.append(file.root)
@@ -479,6 +482,7 @@ def load_description(given: str) -> Callable[[str], bytes]:
     """
 
     place, root = json.loads(given)
+    os.environ.update(_PLACES)
     if root:
         sys.path.append(root)
 
@@ -486,7 +490,7 @@ def load_description(given: str) -> Callable[[str], bytes]:
         try:
             from behavesim.evaluators.conventions import classes  # imported late: other evaluators do without it
 
-            return json.dumps(asdict(Description(*classes.template_of(place)))).encode()
+            return json.dumps(asdict(Description(*classes.template_of(place, root)))).encode()
         except Exception as error:  # noqa: BLE001 - whatever the evaluator raises is told to its owner
             raised = f"the evaluator {place} cannot be loaded: {type(error).__name__}: {error}"
             said = str(error) if isinstance(error, TaskError) else raised

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -14,6 +15,10 @@ from types import ModuleType
 from behavesim.base.errors import TaskError
 from behavesim.base.text import parse
 from behavesim.evaluators.detection import how_to_get
+
+# Finds an import from a module beside a file, and the name of the package that stands in for the folder then.
+_RELATIVE = re.compile(rb"^[ \t]*from \.", re.MULTILINE)
+_FOLDER = "evaluators_folder"
 
 
 def module_of(place: str, name: str = "") -> ModuleType:
@@ -61,6 +66,11 @@ def why(error: BaseException, place: str) -> str:
 def _import(place: str, name: str) -> ModuleType:
     path = Path(place)
     _on_path(path)
+    if _RELATIVE.search(path.read_bytes()):
+        # a package that holds the folder's modules and nothing else: its own `__init__` would import the file again
+        package = sys.modules[_FOLDER] = ModuleType(_FOLDER)
+        package.__path__ = [str(path.parent)]
+        name = f"{_FOLDER}.{name}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError("it is no Python file")
@@ -86,13 +96,19 @@ class StandIns(MetaPathFinder, Loader):
             **{parent: {} for name in modules for parent in _parents(name)},
             **{name: dict(contents) for name, contents in modules.items()},
         }
+        self._repository = ""
 
     def install(self, repository: str = "") -> None:
-        """Put this finder behind all others, or before them if only the folder `repository` has the packages."""
-        # an installed package is always preferred to its stand-in; one in a repository needs packages of its own
+        """Put this finder behind all others, or before them if only the folder `repository` has the packages.
+
+        Modules of the repository's packages that have no stand-in are then found below the stand-ins.
+        """
+        # an installed package is always preferred to its stand-in; one in a repository needs packages of its own, and
+        # LLM4AD's imports all its tasks
         others = [each for each in sys.path if each != repository]
         is_installed = any(PathFinder.find_spec(name, others) for name in self._contents if "." not in name)
-        sys.meta_path.insert(0 if repository and not is_installed else len(sys.meta_path), self)
+        self._repository = "" if is_installed else repository
+        sys.meta_path.insert(0 if self._repository else len(sys.meta_path), self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -102,7 +118,11 @@ class StandIns(MetaPathFinder, Loader):
         parent = sys.modules.get(package) if package else None  # others leave modules without a name there
         if fullname not in self._contents or (parent and getattr(parent.__spec__, "loader", None) is not self):
             return None
-        return ModuleSpec(fullname, self, is_package=True)
+        spec = ModuleSpec(fullname, self, is_package=True)
+        folder = Path(self._repository, *fullname.split("."))
+        if self._repository and folder.is_dir():
+            spec.submodule_search_locations = [str(folder)]
+        return spec
 
     def exec_module(self, module: ModuleType) -> None:
         """Fill a stand-in module with its contents."""

@@ -34,6 +34,7 @@ INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 # A zygote's other environment variables, besides PYTHONPATH: one thread for each library, equal hashes, no secret.
 VARIABLES = {
     **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pandas imports Arrow, whose allocator has a thread of its own
     "PYTHONHASHSEED": "0",
     "LD_BIND_NOW": "1",  # resolve C functions once in the zygote and not again in each child
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -46,7 +47,7 @@ VARIABLES = {
 
 def trusted_environment() -> dict[str, str]:
     """Return this process's environment for a trusted process, with one thread for each library and equal hashes."""
-    alike = {name: value for name, value in VARIABLES.items() if name.endswith("_THREADS") or name == "PYTHONHASHSEED"}
+    alike = {name: value for name, value in VARIABLES.items() if name.endswith(("_THREADS", "_CONF", "HASHSEED"))}
     return {**os.environ, **alike, "PYTHONPATH": bare_environment()["PYTHONPATH"]}
 
 

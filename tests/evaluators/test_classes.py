@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from behavesim.base.errors import TaskError
 from behavesim.evaluators import rescore_class
 from behavesim.evaluators.conventions import classes
-from behavesim.evaluators.detection import convention_of
+from behavesim.evaluators.detection import convention_of, root_of
 from behavesim.evaluators.evaluation import describe_evaluator
 from tests.evaluators.judging import HERE, file_of, results
 
@@ -140,3 +141,48 @@ def test_a_compiled_program_imports_numba_behind_future_imports():
     assert text.splitlines()[:2] == ["from __future__ import annotations", "import numba"]
     assert "@numba.jit(nopython=True)\ndef f(a, b):" in text and "@numba.jit(nopython=True)\ndef g" not in text
     compile(classes.remove_acceleration(f'"""Divides."""\n{DIVIDES}', "f"), "program", "exec")
+
+
+EVALUATION = """import numba
+from llm4ad.base import Evaluation
+from llm4ad.task.up.numbers import START
+from .helper import rise
+
+def evaluate(instance, function):
+    return function(instance)
+
+@numba.njit(cache=True)
+def twice(x):
+    return 2 * x
+
+class Up(Evaluation):
+    def __init__(self):
+        super().__init__("def step(x: float) -> float:\\n    return x\\n")
+
+    def evaluate_program(self, program_str, callable_func):
+        return twice(rise(evaluate(START, callable_func)))
+"""
+
+
+def test_an_evaluation_inside_llm4ads_own_repository_runs_without_the_packages_that_it_imports(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": "",
+        "llm4ad/__init__.py": "import nosuchpackage\n",
+        "llm4ad/base/__init__.py": "import nosuchpackage\n",
+        "llm4ad/task/__init__.py": "import nosuchpackage\n",
+        "llm4ad/task/up/__init__.py": "",
+        "llm4ad/task/up/numbers.py": "START = 3.0\n",
+        "llm4ad/task/up/helper.py": "def rise(x):\n    return x + 1\n",
+        "llm4ad/task/up/evaluation.py": EVALUATION,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    convention, place = convention_of(str(tmp_path / "llm4ad/task/up/evaluation.py"))
+    assert (convention, place.rpartition(":")[2]) == ("llm4ad", "Up"), "its function `evaluate` is a helper"
+    script = tmp_path / "llm4ad/task/up/evaluation.py"
+    assert root_of(script.parent, [script]) == tmp_path
+    said = asyncio.run(describe_evaluator(place, True, str(tmp_path)))
+    assert said.entry_point == "step"
+    (found,) = results(file_of("llm4ad", place, entry_point="step", root=str(tmp_path)), said.template)
+    assert found.score == 8.0, found.failure

@@ -167,19 +167,18 @@ def sandbox_run(*_: Any, **__: Any) -> Any:
 def evaluation_of(place: str, root: str = "") -> Any:
     """Import "module:Name" or "FILE.py:Name" and return that object; a class is made without arguments.
 
-    Stand-ins take the place of `llm4ad`, `eoh` and `algodisco` if these are not installed, of the last also if it is in
-    the repository `root` alone. An object with `evaluate` and `prompts` alone is returned as an OlderProblem. Raises
+    Stand-ins take the place of `llm4ad`, `eoh` and `algodisco` if these are not installed, also if they are in the
+    repository `root`. An object with `evaluate` and `prompts` alone is returned as an OlderProblem. Raises
     TaskError, in one line, if there is no usable object.
     """
     StandIns(
         {
-            "llm4ad": {},
             "llm4ad.base": {"Evaluation": Evaluation},
             "llm4ad.base.evaluate": {"Evaluation": Evaluation},
-            "eoh": {"BaseProblem": BaseProblem},
-            "eoh.problem": {"BaseProblem": BaseProblem},
+            "llm4ad.task": {},
         }
-    ).install()
+    ).install(root)
+    StandIns({"eoh": {"BaseProblem": BaseProblem}, "eoh.problem": {"BaseProblem": BaseProblem}}).install()
     StandIns(
         {
             "algodisco.base.evaluator": {"Evaluator": object},
@@ -256,14 +255,14 @@ def _decisions(states: Any) -> Sequence[Any]:
     return list(states[-1]) if is_growing and len(states) > 1 else list(states)
 
 
-def template_of(place: str) -> tuple[str, str, str]:
+def template_of(place: str, root: str = "") -> tuple[str, str, str]:
     """Return a class evaluator's template program, the name of its entry point, and its description of the task.
 
-    `place` is "module:Class" or "FILE.py:Class". The entry point is the template's first class, else its last function;
+    `place` and `root` are as for `evaluation_of`. The entry point is its first class, else its last function;
     an OlderProblem names its own, and its template is blank. Raises TaskError if the object cannot be made or the
     template is unusable.
     """
-    evaluation = evaluation_of(place)
+    evaluation = evaluation_of(place, root)
     template = _template(evaluation)
     description = str(getattr(evaluation, "task_description", "") or "").strip()
     return template, _entry(evaluation, template), description
