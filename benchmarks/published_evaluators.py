@@ -127,9 +127,10 @@ path, _, name = evaluator.rpartition(":")
 sys.path.insert(0, os.path.dirname(path))
 module = __import__(os.path.basename(path)[:-3])
 text = open(program).read()
-names = {"np": np}
+names = {"np": np, "__name__": "program"}
 exec(text, names)
-function = [each for each in names.values() if callable(each) and getattr(each, "__module__", "") == "builtins"][-1]
+found = [each for each in names.values() if getattr(each, "__module__", "") == "program"]
+function = next((each for each in found if isinstance(each, type)), found[-1])
 print(json.dumps(float(getattr(module, name)().evaluate_program(text, function))))
 """,
 }
@@ -143,9 +144,9 @@ _REASONS: Mapping[str, str] = {
     "a model's key": r"API_KEY|api_key|api key|credentials",
     "network": r"no network|Connection|resolve|huggingface|HTTP|urlopen",
     "another language or tool": r"Required tool|executable not found|it runs|\b(cargo|Rscript)\b",
+    "an older numpy": r"NumPy 2.0 release",
     "a package": r"not installed|No module named|pip install",
-    "an older numpy": r"numpy.*(removed|no attribute)|np\.(float|int|bool)_?\b",
-    "data": r"No (configuration )?files|lack of data|No such file or directory|no instances|Can't load",
+    "data": r"DATA_ROOT is not set|No (configuration )?files|lack of data|No such file or directory|no instances|Can't load",
     "a first program": r"no template program|add --program|is no Python|must hold between|empty",
     "time": r"not done after|timeout|CPU time",
 }

@@ -290,6 +290,8 @@ def what_it_lacks(file: EvaluatorFile, message: str) -> str:
         return f"it runs {name}: install that in /usr/bin or /usr/local/bin, where the sandbox looks for tools"
     if name.startswith("/") and Path(name).exists():
         return f"the sandbox shows {file.readable} alone: copy {name} there"
+    if "was removed in the NumPy 2.0 release" in message:
+        return 'it was written for an older numpy: python -m pip install "numpy<2"'
     if file.evaluator_path is None:
         return ""
     names = _imported(file.evaluator_path) | (_imported(Path(file.program)) if file.suffix == ".py" else set())

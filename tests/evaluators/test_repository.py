@@ -105,3 +105,4 @@ def test_a_file_that_the_sandbox_does_not_show_is_to_be_copied_where_it_does(rep
     file = file_of("openevolve", str(place / "evaluator.py"), str(place / "first.py"))
     said = what_it_lacks(file, f"FileNotFoundError: [Errno 2] No such file or directory: '{far}'")
     assert said == f"the sandbox shows {place} alone: copy {far} there"
+    assert 'pip install "numpy<2"' in what_it_lacks(file, "`np.float_` was removed in the NumPy 2.0 release.")
