@@ -302,7 +302,12 @@ def _show(path: Path, place: Path, hidden: Collection[Path]) -> None:
     elif any(path in each.parents for each in hidden):
         inside.mkdir(parents=True, exist_ok=True)
         for child in path.iterdir():
-            _show(child, place, hidden)
+            try:
+                _show(child, place, hidden)
+            except FileNotFoundError:
+                # others may work in that folder: what they delete meanwhile is no fault of the machine
+                if os.path.lexists(child):
+                    raise
     else:
         _bind(path, inside)
 

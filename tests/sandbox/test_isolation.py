@@ -20,7 +20,7 @@ import pytest
 import pytest_asyncio
 
 from behavesim.base.errors import SandboxError, UsageError
-from behavesim.sandbox import connection
+from behavesim.sandbox import connection, namespaces
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.pool import Pool
 from behavesim.task import TaskReference
@@ -401,3 +401,26 @@ async def test_a_task_can_be_given_by_a_path_from_the_working_folder(
     monkeypatch.chdir(Path(cities.text).parent)
     async with Pool(TaskReference("cities.py"), "search", 1, allow_weak_isolation=True, preloaded=()) as pool:
         assert isinstance(await pool.evaluate(HONEST), Solved)
+
+
+def test_what_others_delete_while_a_folder_is_shown_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, hidden = tmp_path / "shown", {tmp_path / "shown/hidden"}
+    folder.mkdir()
+    for name in ("kept", "gone", "hidden"):
+        (folder / name).touch()
+    shown: list[str] = []
+
+    def bind(path: Path, inside: Path) -> None:
+        if path.name == "gone":
+            path.unlink()  # as another process would, between the list of the folder and this step
+            raise FileNotFoundError
+        shown.append(path.name)
+
+    monkeypatch.setattr(namespaces, "_bind", bind)
+    namespaces._show(folder, tmp_path / "root", hidden)
+    assert shown == ["kept"]
+    monkeypatch.setattr(namespaces, "_bind", lambda *_: Path("/no/such/file").touch())
+    with pytest.raises(FileNotFoundError):
+        namespaces._show(folder, tmp_path / "root", hidden)
