@@ -21,6 +21,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -30,6 +31,7 @@ from typing import Any
 from behavesim.base.errors import UsageError
 from behavesim.evaluators.detection import convention_of
 from behavesim.evaluators.templates import BY_FILES, metric_of_codeevolve
+from behavesim.sandbox.processes import CpuMeter, all_processes, with_descendants
 from behavesim.task.evaluated import Convention
 
 # Names of evaluators' files, without suffix, and of first programs. Others are mostly no evaluators.
@@ -229,12 +231,12 @@ def try_evaluator(
         said: dict[str, Any] = {}
         told: list[str] = []
         try:
-            done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=given.seconds)
-            told = done.stderr.strip().splitlines() or ["no output"]
+            output, errors = run_within(command, path.parent, given.seconds)
+            told = errors.strip().splitlines() or ["no output"]
             why = told[-1].removeprefix("behavesim: ")
-            said = json.loads(done.stdout) if done.stdout.strip() else {}
+            said = json.loads(output) if output.strip() else {}
         except subprocess.TimeoutExpired:
-            why = f"not done after {given.seconds:g} s"
+            why = f"not done after {given.seconds:g} s of CPU time"
         score = said["template"]["score"] if said else _first_score(Path(runs) / "first/run.db")
         if failed := next((line for line in told if "got 0 for everything" in line), ""):  # it caught its failure
             score, why = None, failed.removeprefix("behavesim: ")
@@ -260,6 +262,28 @@ def try_evaluator(
     )
 
 
+def run_within(
+    command: Sequence[str], folder: Path, seconds: float, environment: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """Return what a command prints to standard output and error; raises TimeoutExpired beyond so many CPU seconds.
+
+    Its processes count together. A busy machine so changes nothing, and a command that sleeps has ten times as long.
+    """
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors, env=environment)
+        meter, ends = CpuMeter(), time.monotonic() + 10 * seconds
+        while process.poll() is None:
+            used_s = meter.read(with_descendants(process.pid, all_processes()))
+            if used_s > seconds or time.monotonic() > ends:
+                process.kill()
+                process.wait()
+                raise subprocess.TimeoutExpired(command, seconds)
+            time.sleep(0.2)
+        output.seek(0)
+        errors.seek(0)
+        return output.read(), errors.read()
+
+
 def _first_score(journal: Path) -> float | None:
     """Return the score of the first program in a run's journal; None if it has none yet."""
     if not journal.is_file():
@@ -281,10 +305,8 @@ def own_score(
     metric = metric_of_codeevolve(path) if convention == "codeevolve" else ""
     command = [given.own, "-c", _OWN[convention], place, str(program.resolve()), metric]
     try:
-        done = subprocess.run(
-            command, cwd=path.parent, capture_output=True, text=True, timeout=given.seconds, env=environment
-        )
-        return float(done.stdout.strip().splitlines()[-1])
+        output, _ = run_within(command, path.parent, given.seconds, environment)
+        return float(output.strip().splitlines()[-1])
     except (subprocess.TimeoutExpired, ValueError, IndexError):
         return None
 
@@ -294,7 +316,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=lambda text: Path(text).resolve())
     parser.add_argument("--budget", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=120.0, help="most seconds for one evaluator")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="most CPU seconds for one evaluator, all processes together"
+    )
     parser.add_argument("--only", default="", help="evaluators whose path matches this regular expression")
     parser.add_argument("--step", type=int, default=1, help="run only each so many-th evaluator")
     parser.add_argument("--own", help="a Python with the projects' packages, to compare scores")
