@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -15,9 +15,11 @@ from behavesim.engine.admission import changed_settings, settings_from_person
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.methods.method import method_of
 from behavesim.programs.functions import without_docstrings
+from behavesim.proposers.replay import question_numbers
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     TEMPLATE,
+    TUNE,
     Asked,
     CandidateId,
     Evaluated,
@@ -29,7 +31,7 @@ from behavesim.state.events import (
     Responded,
     RunStarted,
 )
-from behavesim.state.members import Member
+from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
@@ -103,12 +105,14 @@ class PromptsStudy:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a run's journal holds that another order of questions needs: replies and outcomes, by candidate."""
+    """What a run's journal holds that another order of questions needs: replies and outcomes."""
 
     started: RunStarted
     template: Evaluated
-    replies: dict[CandidateId, Reply] = field(default_factory=dict)
-    outcomes: dict[CandidateId, Evaluated | Rejected] = field(default_factory=dict)
+    answered: dict[int, tuple[Responded, Evaluated | Rejected]] = field(default_factory=dict)
+    """By the number of the question, which leaves out candidates whose numbers were tuned."""
+    tuned: dict[str, tuple[Responded, Evaluated | Rejected]] = field(default_factory=dict)
+    """Of those candidates, by the text of the program whose numbers were tuned."""
     notes: dict[int, Reply] = field(default_factory=dict)
 
     @classmethod
@@ -118,7 +122,8 @@ class Recording:
         Raises JournalError if the journal cannot be read, UsageError if the run has no evaluated template.
         """
         started, template = None, None
-        replies, outcomes, notes = dict[int, Reply](), dict[int, Evaluated | Rejected](), dict[int, Reply]()
+        asked, notes = dict[CandidateId, Asked](), dict[int, Reply]()
+        replies, outcomes = dict[CandidateId, Responded](), dict[CandidateId, Evaluated | Rejected]()
         for _, _, event in read_events(folder.journal):
             match event:
                 case RunStarted():
@@ -127,20 +132,38 @@ class Recording:
                     outcomes[candidate] = event
                 case Evaluated():
                     template = event
+                case Asked(candidate):
+                    asked[candidate] = event
                 case Responded(candidate):
-                    replies[candidate] = event.reply
+                    replies[candidate] = event
                 case NoteReceived(number):
                     notes[number] = event.reply
                 case _:
                     pass
         if started is None or template is None:
             raise UsageError(f"run {folder.run} ended before its first question, so it has no replies to give again")
-        return cls(started, template, replies, outcomes, notes)
+        question = question_numbers(asked.values())
+        both = {each: (replies[each], outcome) for each, outcome in outcomes.items()}
+        answered = {question[candidate]: each for candidate, each in both.items() if candidate in question}
+        tuned = {outcomes[asked[each].parents[0]].source: both[each] for each in both.keys() - question.keys()}
+        return cls(started, template, answered, tuned, notes)
 
     @property
     def length(self) -> int:
-        """The number of candidates from the first on that have an outcome without a gap."""
-        return next(number for number in range(len(self.outcomes) + 1) if number not in self.outcomes)
+        """The number of questions from the first on that have an outcome without a gap."""
+        return next(number for number in range(len(self.answered) + 1) if number not in self.answered)
+
+    def answer(self, opened: OpenCandidate) -> tuple[Responded, Evaluated | Rejected]:
+        """Return the reply and the outcome of a candidate that is asked for now, by its present number."""
+        if not opened.is_tuned:
+            reply, outcome = self.answered[opened.question]
+        elif opened.shown in self.tuned:
+            reply, outcome = self.tuned[opened.shown]
+        else:  # nothing is run here, so a program that was never tuned has no better numbers
+            fault = "its numbers were not tuned in the recorded run"
+            reply = Responded(opened.id, Reply("", TUNE, fault=fault))
+            outcome = Rejected(opened.id, "tune", "not-told-apart", fault)
+        return replace(reply, candidate=opened.id), replace(outcome, candidate=opened.id)
 
 
 def study(folders: Sequence[RunFolder], assignments: Sequence[str] = ()) -> PromptsStudy:
@@ -193,14 +216,16 @@ def _given(assignments: Sequence[str], begun: Mapping[str, Any]) -> dict[str, An
 
 
 def ask_again(recording: Recording, settings: Settings, task: Task) -> Iterator[Asking]:
-    """Yield the questions of a search under `settings` whose candidates get the recorded replies and outcomes.
+    """Yield the questions of a search under `settings` which get the recorded replies and outcomes, in their order.
 
-    Nothing is run or sent: an outcome follows from the reply alone. A note without a recorded reply is empty.
+    Nothing is run or sent: an outcome follows from the reply alone. A note without a recorded reply is empty, and a
+    program whose numbers were not tuned in the recorded run gets no better ones.
     """
     method = method_of(settings, task, takes_notes=True)  # prompts are judged as a model would read them
     state = RunState(task.objective)
     behaviours = Behaviours.of_run(settings, task, method.uses_behaviour)
-    rules, budget = Rules(settings.window, repairs=0), min(settings.budget, recording.length)
+    rules = Rules(settings.window, repairs=0, tunes=Rules.of(settings, task).tunes)
+    budget = min(settings.budget, recording.length)
 
     def fold(event: Event) -> None:
         state.apply(event)
@@ -209,17 +234,18 @@ def ask_again(recording: Recording, settings: Settings, task: Task) -> Iterator[
     fold(recording.started)
     fold(recording.template)
     known = frozenset(recording.template.source.splitlines())
-    while state.registered < budget:
-        decided = next_decision(state, behaviours, method, rules, Allowed(True, False, state.asked < budget))
+    while state.registered_questions < budget:
+        may_ask = state.questions < budget
+        decided = next_decision(state, behaviours, method, rules, Allowed(True, False, may_ask, tune=True))
         if not decided:  # a method that waits for something that this run never had
             return
         for event in decided:
-            if isinstance(event, Asked):
+            if isinstance(event, Asked) and event.prompt.operator != TUNE:
                 yield _asking(event, state, known)
             fold(event)
             if isinstance(event, Asked):
-                fold(Responded(event.candidate, recording.replies[event.candidate]))
-                fold(recording.outcomes[event.candidate])
+                for answered in recording.answer(state.open[event.candidate]):
+                    fold(answered)
             elif isinstance(event, NoteAsked):
                 fold(NoteReceived(event.number, recording.notes.get(event.number, Reply("", "", ()))))
 

@@ -18,6 +18,7 @@ from behavesim.analysis.summary import last_settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices, Notice
 from behavesim.evaluators.tracing import in_words
+from behavesim.proposers.replay import question_numbers
 from behavesim.state.events import Added, Asked, CandidateId, Evaluated, Rejected
 from behavesim.state.settings import owners_in
 from behavesim.store.folder import RunFolder
@@ -189,9 +190,10 @@ ASPECTS = ("prompt", "program", "outcome", "score", "island")
 
 @dataclass(frozen=True)
 class ReplayDifference:
-    """How a replay differs from the run `of`, over the `candidates` that both runs asked for.
+    """How a replay differs from the run `of`, over the `candidates` that both runs asked somebody for.
 
-    `differing` counts candidates by the aspect in which they differ, `first` has the first of them.
+    `differing` counts candidates by the aspect in which they differ, `first` has the first of them, by the replay's
+    number. Those whose numbers the machine tuned are left out, so that runs with and without tuning are compared.
     """
 
     of: str
@@ -221,25 +223,31 @@ def beside_original(run: Run) -> ReplayDifference | None:
 
 def compare_replay(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
     """Compare the replay `ours` with the original `theirs`."""
-    left, right = _candidates(ours), _candidates(theirs)
+    left, right = _questions(ours), _questions(theirs)
     # a replay may be shorter than its original, or go on beyond it
     both = sorted(left.keys() & right.keys())
-    found = {aspect: [c for c in both if left[c].get(aspect) != right[c].get(aspect)] for aspect in ASPECTS}
+    found = {
+        aspect: [left[each]["candidate"] for each in both if left[each].get(aspect) != right[each].get(aspect)]
+        for aspect in ASPECTS
+    }
     differing = {aspect: candidates for aspect, candidates in found.items() if candidates}
     counts = {aspect: len(candidates) for aspect, candidates in differing.items()}
     return ReplayDifference(theirs.run, len(both), counts, {aspect: each[0] for aspect, each in differing.items()})
 
 
-def _candidates(folder: RunFolder) -> dict[CandidateId, dict[str, Any]]:
-    found: dict[CandidateId, dict[str, Any]] = {}
-    for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Added)):
+def _questions(folder: RunFolder) -> dict[int, dict[str, Any]]:
+    """Return each candidate that somebody was asked for, by the number of its question, and what became of it."""
+    events = [event for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Added))]
+    question = question_numbers(events)
+    found: dict[CandidateId, dict[str, Any]] = {candidate: {"candidate": candidate} for candidate in question}
+    for event in events:
         match event:
-            case Asked(candidate):
-                found.setdefault(candidate, {})["prompt"] = event.prompt.text
+            case Asked(candidate) if candidate in found:
+                found[candidate]["prompt"] = event.prompt.text
             case Evaluated(candidate) if candidate in found:  # the template was not asked for
                 found[candidate] |= {"program": event.source, "outcome": "feasible", "score": event.score}
-            case Rejected(candidate):
+            case Rejected(candidate) if candidate in found:
                 found[candidate] |= {"program": event.source, "outcome": event.reason}
-            case Added(candidate):
+            case Added(candidate) if candidate in found:
                 found[candidate]["island"] = event.group
-    return found
+    return {question[candidate]: each for candidate, each in found.items()}

@@ -113,8 +113,8 @@ class Audit:
 
     def contradiction(self, event: Event) -> str:
         """Return, for people, the first thing that an event of the run should contain and lacks; "" if none."""
-        brings_time = proposer_type(self._settings.proposer).brings_time
-        return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
+        repeats_run = proposer_type(self._settings.proposer).repeats_run
+        return contradiction(event, self.state, 0.0 if repeats_run else self._method.clock_every_s)
 
     def tried(self, candidate: CandidateId, program: Program) -> CandidateId | None:
         """Return the candidate whose result `candidate` has to copy; None if its program has to be run."""

@@ -358,16 +358,20 @@ class RecoveredEvents:
 
     @property
     def injections(self) -> list[Injected]:
-        """The injected programs, each with the candidate number before which it must not be asked."""
-        # A program that had already been tried keeps its number; if its question is lost, the number of a reply with
-        # that program is used. The others are queued after the last candidate.
-        again = repeat_injected(self.asked.values())
+        """The injected programs, each with how many questions come before it at least."""
+        # A program that had already been tried keeps its turn; if its question is lost, that of a reply with that
+        # program is used. The others are queued after the last candidate.
+        again = repeat_injected((*self.asked.values(), *self.tuned.values()))
         tried = {program.source for program in again}
         replies = [(candidate, reply) for candidate, each in self.replies.items() for reply in each]
-        turns = {reply.text: candidate for candidate, reply in replies if reply.model == INJECTED}
-        after_all = max((*self.asked, *self.replies), default=-1) + 1
+        turns = {reply.text: self._question(candidate) for candidate, reply in replies if reply.model == INJECTED}
+        after_all = self._question(max((*self.asked, *self.replies), default=-1) + 1)
         rest = (each for each in self.injected if each.source not in tried)
         return [*again, *(replace(each, not_before=turns.get(add_fence(each.source), after_all)) for each in rest)]
+
+    def _question(self, candidate: CandidateId) -> int:
+        """Return a candidate's number without those whose numbers the machine tuned."""
+        return candidate - sum(each < candidate for each in self.tuned)
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> RecoveredEvents:

@@ -531,9 +531,10 @@ def assemble_search(
         journal=journal,
         behaviours=Behaviours.of_run(settings, task, chosen.uses_behaviour),
         observe=observe,
-        clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
+        clock_every_s=0.0 if writer.repeats_run else chosen.clock_every_s,
         requests=requests,
         episodes=_episodes(settings, task, judge) if settings.tune else None,
+        by_question=writer.repeats_run,
     )
 
 

@@ -69,7 +69,8 @@ class Search:
     Candidate t is asked for when candidate t − window is registered, and they are registered by number: decisions do
     not depend on which reply came first.
     `clock_every_s` is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads
-    how many are under way. `episodes` writes the replies of candidates whose numbers are tuned; None if none are.
+    how many are under way. `episodes` writes the replies of candidates whose numbers are tuned; None if none are. Where
+    `by_question`, the proposer gets the number of the question among those that were asked of it, not the candidate's.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Search:
         clock_every_s: float,
         requests: Requests | None,
         episodes: Episodes | None = None,
+        by_question: bool = False,
     ) -> None:
         self.state = RunState(task.objective)
         self.rules = rules
@@ -98,6 +100,7 @@ class Search:
         self.requests.batches.recorded_by(self._arrive)
         self._proposer = proposer
         self._episodes = episodes
+        self._by_question = by_question
         self._journal = journal
         self._arrived: list[Event] = []  # from tasks; not committed and not applied yet
         self._decided: list[Event] = []  # decisions that are applied to the state, but not committed yet
@@ -426,7 +429,8 @@ class Search:
         if asked.prompt.operator == TUNE:
             assert self._episodes is not None, "only a run that tunes decides to"
             return await self._episodes.reply(self.state.open[asked.candidate], self.state.budget)
-        return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
+        number = self.state.open[asked.candidate].question if self._by_question else asked.candidate
+        return Responded(asked.candidate, await self._proposer.propose(asked.prompt, number))
 
 
 async def _until_done(work: asyncio.Future[Any]) -> None:

@@ -101,8 +101,9 @@ class Proposer(Configurable, ABC, Generic[S]):
     """Whether it can answer any prompt in words; False if it returns programs alone."""
     is_pure: ClassVar[bool] = False
     """Whether a reply depends on the task, settings, prompt, number and seed alone, so that it can be made again."""
-    brings_time: ClassVar[bool] = False
-    """Whether the run takes its readings of the clock from an earlier run, whose replies this proposer gives again."""
+    repeats_run: ClassVar[bool] = False
+    """Whether it gives the replies of an earlier run again: the run then takes its readings of the clock from there.
+    Numbers of questions leave out candidates whose numbers the machine tunes, which are asked of nobody."""
 
     @classmethod
     @abstractmethod

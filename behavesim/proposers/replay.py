@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Self
@@ -10,8 +11,10 @@ from behavesim.base.errors import ProposerError
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings, note_number
 from behavesim.state.events import (
     INJECTED,
+    TUNE,
     Advised,
     Asked,
+    CandidateId,
     ClockRead,
     Event,
     Injected,
@@ -41,10 +44,13 @@ class ReplayProposer(Proposer[ReplaySettings]):
 
     settings_type = ReplaySettings
     costs_money = False
-    brings_time = True
+    repeats_run = True
 
     def __init__(self, replies: Mapping[int, Reply], run: str = "the replayed run") -> None:
-        """`replies` are by number, a note's by `note_number` (-2 and below); `run` names their run in errors."""
+        """`replies` are by the number of the question, a note's by `note_number` (-2 and below).
+
+        `run` names their run in errors.
+        """
         self._replies = replies
         self._run = run
 
@@ -55,22 +61,41 @@ class ReplayProposer(Proposer[ReplaySettings]):
         Raises UsageError if there is no such run, and JournalError if its journal cannot be read.
         """
         source = RunFolder.find(context.runs_dir, context.argument)
-        events = [event for _, _, event in read_events(source.journal, only=(Responded, NoteReceived))]
+        events = [event for _, _, event in read_events(source.journal, only=(Asked, Responded, NoteReceived))]
+        question = question_numbers(events)
         # Of a candidate that was repaired, the last reply stays: it is the one that counted.
-        replies = {event.candidate: event.reply for event in events if isinstance(event, Responded)}
+        replies = {
+            question[event.candidate]: event.reply
+            for event in events
+            if isinstance(event, Responded) and event.candidate in question
+        }
         notes = {note_number(event.number): event.reply for event in events if isinstance(event, NoteReceived)}
         return cls({**replies, **notes}, source.run)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the last reply to the candidate or note of this `number`; raises ProposerError if it had none."""
+        """Return the last reply to the question or note of this `number`; raises ProposerError if it had none."""
         if number not in self._replies:
             if number < 0:
                 raise ProposerError(f"{self._run} has no reply to this request for a note, such as a reflection")
             raise ProposerError(
-                f"{self._run} has no reply for candidate {number}; "
+                f"{self._run} has no reply for question {number}; "
                 f"it holds {sum(each >= 0 for each in self._replies)}, so ask for no more than that with --budget"
             )
         return self._replies[number]
+
+
+def question_numbers(events: Iterable[Event]) -> dict[CandidateId, int]:
+    """Return the number of each candidate's question by the candidate: how many were asked for before it.
+
+    Candidates whose numbers the machine tuned have none, and do not count. So the replies of a run that tunes are given
+    again in one that does not, and the other way round.
+    """
+    asked = {event.candidate: event.prompt.operator == TUNE for event in events if isinstance(event, Asked)}
+    tuned = sorted(candidate for candidate, is_tuned in asked.items() if is_tuned)
+    # by what is missing and not by a count: a damaged journal lacks questions
+    return {
+        candidate: candidate - bisect_left(tuned, candidate) for candidate, is_tuned in asked.items() if not is_tuned
+    }
 
 
 def brought_again(events: Iterable[Event]) -> tuple[Injected | Advised | ClockRead, ...]:
@@ -94,10 +119,12 @@ def repeat_advice(events: Iterable[Event]) -> list[Advised]:
 def repeat_injected(events: Iterable[Event]) -> tuple[Injected, ...]:
     """Return the injected programs that became candidates in a run, as events for another run.
 
-    Each is named `candidate-N` and becomes candidate N there, too.
+    Each is named `candidate-N` after candidate N, whose question it takes the place of there, too.
     """
+    known = tuple(events)
+    question = question_numbers(known)
     return tuple(
-        Injected(f"candidate-{event.candidate}", event.prompt.text, event.candidate)
-        for event in events
+        Injected(f"candidate-{event.candidate}", event.prompt.text, question[event.candidate])
+        for event in known
         if isinstance(event, Asked) and event.prompt.operator == INJECTED
     )

@@ -224,13 +224,13 @@ TUNE = "tune"
 class Injected:
     """A person injected a program. It is evaluated in place of the next candidate that the method would ask for.
 
-    `not_before` is the smallest candidate number that it may get. `name` is unique in the run. `source` is the
-    program's text.
+    `not_before` is how many candidates are asked for before it at least, those whose numbers are tuned left out. `name`
+    is unique in the run. `source` is the program's text.
     """
 
     name: str
     source: str
-    not_before: CandidateId = 0
+    not_before: int = 0
 
 
 @dataclass(frozen=True)

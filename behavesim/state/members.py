@@ -125,6 +125,8 @@ class OpenCandidate:
     race_ended: RaceEnded | None = None
     # What was tried to tune its numbers; None before its reply, and if the machine did not write that.
     tuning: Tuning | None = None
+    # How many candidates were asked for before it, without those whose numbers the machine tunes.
+    question: int = 0
 
     @property
     def is_tuned(self) -> bool:

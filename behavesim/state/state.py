@@ -164,7 +164,7 @@ class RunState:
         if event.candidate in self.open:
             self._apply_repair(event)
             return
-        parent: Member | None = None
+        question, parent = self.questions, None
         if event.prompt.operator == TUNE:
             parent = self.members.get(event.parents[0]) if len(event.parents) == 1 else None
             if parent is None:
@@ -182,6 +182,7 @@ class RunState:
             idea="" if parent is None else parent.thought,
             shown=first_parent_source(event, self.members),
             baseline_utility=best_parent_utility(event, self.members),
+            question=question,
         )
         if event.parents and parent is None:
             self.shown_parents.setdefault(event.prompt.operator, set()).add(event.parents)
@@ -452,7 +453,7 @@ class RunState:
     @property
     def next_injected(self) -> Injected | None:
         """The oldest injected program that may become the next candidate; None if there is none, or all must wait."""
-        return next((program for program in self.injected if program.not_before <= self.asked), None)
+        return next((program for program in self.injected if program.not_before <= self.questions), None)
 
     @property
     def questions(self) -> int:

@@ -43,6 +43,24 @@ def test_a_run_comes_out_alike_on_other_workers_resumed_and_replayed(behavesim: 
         assert behavesim("verify", name, "--runs-dir", made).code == 0
 
 
+def test_replies_are_given_again_by_question_with_and_without_tuning(behavesim: Command, made: Path) -> None:
+    given = ("--runs-dir", made, "--proposer")
+    plain = behavesim("run", *GIVEN, "--set", "tune=0", *given, f"replay:{made / 'four'}", "--name", "plain").document
+    assert plain["asked"] == 24 and plain["tuning"] is None
+    asked = [event for event in bs.load_run(made / "four").candidates if event.operator != "tune"]
+    sources = [each.source for each in bs.load_run(made / "plain").candidates]
+    assert sources == [each.source for each in asked]
+    back = behavesim("run", *GIVEN, *given, f"replay:{made / 'plain'}", "--name", "back")
+    assert back.document["digest"] == bs.load_run(made / "four").state.digest()
+    assert "replay" in back.document and back.document["replay"]["differing"].keys() <= {"prompt"}
+
+
+def test_a_study_of_prompts_asks_by_question(behavesim: Command, made: Path) -> None:
+    given = ("study", "prompts", "four", "--runs-dir", made, "--json")
+    recorded, changed = behavesim(*given, "--set", "tune=0").document["rows"]
+    assert recorded["prompts"] == changed["prompts"] == 24
+
+
 def test_a_resumed_run_that_spent_its_budget_still_tunes(behavesim: Command, made: Path) -> None:
     whole = bs.load_run(made / "four")
     with closing(sqlite3.connect(made / "four/run.db")) as journal:
