@@ -128,8 +128,8 @@ class Settings(Options):
     """What prompts say about the programs they show: nothing; scores, metrics and feedback; or also where two behave
     differently."""
     prompt_times: bool = True
-    """Say in prompts what CPU time a program took and what it left, if it is above a third of the limit. They then
-    depend on the speed of the machine. No effect if prompt_feedback is none."""
+    """Say in prompts what CPU time a program took beside the limit, as a number from a tenth of it on. They then depend
+    on the speed of the machine. No effect if prompt_feedback is none."""
     prompt_angles: bool = True
     """Give prompts that show only the template different starting ideas in turn. No effect if prompts=paper."""
     ask_once: bool = True

@@ -259,11 +259,11 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 # Two words: braces with a single word are LaTeX or a placeholder.
 _WORDS = re.compile(r"\w\s+\w")
 # Most characters of a program's description, which prompts show; a longer one is cut.
-_LIMIT = 500
+_LIMIT = 1000
 
 
 def thought_in(prose: str) -> str:
-    """Return a program's description, on one line of at most 500 characters: the first words in braces, else all."""
+    """Return a program's description, on one line of at most 1000 characters: the first words in braces, else all."""
     description = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), prose)
     words = " ".join(description.split())
     return words if len(words) <= _LIMIT else f"{words[: _LIMIT - 1]}…"

@@ -6,12 +6,15 @@ in a prompt that are filled in when it is about to be sent. Last what is left ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import correlation
 
 from behavesim.base.text import shorten, storable
 from behavesim.base.tokens import estimate_tokens
-from behavesim.state.events import CandidateId, Prompt, Rejected
+from behavesim.state.events import CandidateId, Prompt, Rejected, Tuning
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
 from behavesim.task import Metrics
@@ -23,7 +26,7 @@ METRICS_SHOWN = 12
 FEEDBACK_SHOWN = 800
 # Most characters of a failed program's message, and as many of its feedback, in a prompt's list of failures.
 FAILURE_SHOWN = 400
-# Most characters that prompts show of the idea of a program whose code they do not show.
+# Most characters that prompts show of the idea of a program that failed.
 #
 # Ideas of a language model differ in their ends; half of those that were recorded had 250 characters or more.
 IDEA_SHOWN = 300
@@ -56,6 +59,39 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
     # the end of a traceback, or of what a process wrote, says what went wrong
     more = quote_lines(rejected.feedback, FAILURE_SHOWN, is_end=True)
     return "\n".join(filter(None, [f"- {origin}{rejected.reason}: {first}", more]))
+
+
+# From this correlation on prompts say that a score depends on a number, of at most so many numbers.
+SENSITIVE, SENSITIVE_SHOWN = 0.3, 3
+
+
+def tuning_in_words(tuning: Tuning) -> str:
+    """Return what the machine's trials of a program's numbers say: those on which the score depends most, if any."""
+    trials = [
+        (values, -math.inf if gain is None else gain) for values, gain in zip(tuning.values, tuning.gains, strict=True)
+    ]
+    own, (best, _) = tuning.values[0], max(trials, key=lambda trial: trial[1])
+    said = f"The machine tuned its numbers in {tuning.trials} trials"
+    by_weight = sorted(range(len(own)), key=lambda place: -_sensitivity(trials, best, place))
+    telling = [place for place in by_weight if _sensitivity(trials, best, place) >= SENSITIVE][:SENSITIVE_SHOWN]
+    if not telling:
+        return f"{said}; the score hardly depends on any of them."
+    listed = ", ".join(f"{best[each]:.6g} (was {own[each]:.6g})" for each in telling)
+    return f"{said}; the score depends most on {listed}."
+
+
+def _sensitivity(trials: Sequence[tuple[Sequence[float], float]], best: Sequence[float], place: int) -> float:
+    """Return how well a number's distance from its best value predicts a loss: a rank correlation, at most 1."""
+    # by ranks: scales may be logarithmic, and a trial that failed has no gain
+    values = _ranks([each[place] for each, _ in trials])
+    middle = next(rank for rank, (each, _) in zip(values, trials, strict=True) if each is best)
+    away, gains = [abs(rank - middle) for rank in values], _ranks([gain for _, gain in trials])
+    return -correlation(away, gains) if len(set(away)) > 1 and len(set(gains)) > 1 else 0.0
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [(bisect_left(ordered, each) + bisect_right(ordered, each)) / 2 for each in values]
 
 
 def what_became(hint: Note) -> str:

@@ -153,7 +153,7 @@ class Prompts:
             "run": lambda: describe_run(state, members, self.in_words, has_leader),
             "failures": lambda: failures_in_words(state, programs),
             "goal": lambda: goal_in_words(state),
-            "surroundings": lambda: surroundings_in_words(state.template),
+            "surroundings": lambda: surroundings_in_words(self.in_words.task, state.template),
         }
         if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:
             told |= {"tried": lambda: ideas_in_words(state, members, asked.prompt.operator), "behaviour": str}
@@ -264,15 +264,15 @@ class Prompts:
 
 def _contract(settings: Settings, task: Task) -> str:
     """Return a task's contract, for an evaluator with the place for what its first evaluation taught."""
-    said = sendable(contract(task, settings.timeout_s, settings.memory_mb))
+    has_place = isinstance(task, EvaluatorTask) and settings.prompt_feedback != "none"
+    said = sendable(contract(task, settings.timeout_s, settings.memory_mb, says_imports=not has_place))
     if settings.tune:
         comment = "# tune: 0.1 to 3" if task.suffix == ".py" else "tune: 0.1 to 3"
         said += (
             "\n- The machine tunes the numbers afterwards: invent the mechanism, and do not guess digits. "
             f"A comment such as `{comment}` gives the number of its line a range."
         )
-    has_place = isinstance(task, EvaluatorTask) and settings.prompt_feedback != "none"
-    return f"{said}\n\n{place('surroundings')}" if has_place else said
+    return f"{said}{place('surroundings')}" if has_place else said
 
 
 def _without_places(parts: Mapping[str, str]) -> dict[str, str]:

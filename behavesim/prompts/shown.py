@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from statistics import fmean, stdev
@@ -9,7 +10,13 @@ from typing import Literal
 
 from behavesim.base.text import count_noun, shorten
 from behavesim.programs.answer import add_fence, fenced_blocks
-from behavesim.prompts.feedback import failure_in_words, feedback_in_words, metrics_in_words, prose
+from behavesim.prompts.feedback import (
+    failure_in_words,
+    feedback_in_words,
+    metrics_in_words,
+    prose,
+    tuning_in_words,
+)
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
 from behavesim.state.race import is_mean, told_apart
@@ -34,8 +41,8 @@ def parts_of(
 ) -> Mapping[str, str]:
     """Return the parts of a text that are about programs, at least one, by the names in `wording.PARTS`.
 
-    `scores`: whether scores, metrics and feedback are shown. CPU times are shown if they are above a third of
-    `limit_s`, the limit on them in seconds; 0 leaves them out.
+    `scores`: whether scores, metrics and feedback are shown. `limit_s` is the limit on CPU times in seconds, beside
+    which these are shown; 0 leaves them out.
     """
     one = len(programs) == 1
     last = "second" if len(programs) == 2 else "last"
@@ -60,27 +67,32 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
     """Return the programs as the wording `full` shows them, with times, ideas and, if `scores`, scores and feedback."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
-    elif _are_equal(programs):
+    elif _are_equal(programs[0].score, programs[-1].score):
         said = [f"Here are {len(programs)} programs that solve the problem; they score the same."]
-    elif _may_be_chance(programs[0], programs[-1]):
-        said = [f"Here are {len(programs)} programs that solve the problem; by their scores they are about as good."]
     else:
         order = "the better one last" if len(programs) == 2 else "the best one last"
+        if _may_be_chance(programs[0], programs[-1]):
+            order += f"; its lead of {abs(programs[-1].utility - programs[0].utility):.3g} may be chance"
         said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
-        said += [f"{title}{_facts(each, objective, scores, limit_s)}", code(each.source)]
+        said += [f"{title}{_facts(each, objective, scores, limit_s, each is programs[-1])}", code(each.source)]
         said += feedback_in_words(each) if scores else []
     return "\n\n".join(said)
 
 
-def _facts(program: Member, objective: Objective, scores: bool, limit_s: float) -> str:
-    """Return the words before a program's code: score and metrics if `scores`, its time, and its whole idea."""
+def _facts(program: Member, objective: Objective, scores: bool, limit_s: float, is_best: bool = False) -> str:
+    """Return the words before a program's code: score and metrics if `scores`, its time, its numbers and its idea.
+
+    The idea is cut after a sentence, unless `is_best`.
+    """
     # scores on single instances stand in the table of `describe_run`
     said = [f"{describe_score(program, objective, False)} {metrics_in_words(program.metrics, program.score)}".strip()]
     facts = said if scores else []
-    facts += [time_in_words(program, limit_s)] if limit_s else []
-    facts += [f"Its idea: {prose(program.thought)}"] if program.thought else []
+    facts += [time_in_words(program, limit_s)]
+    facts += [tuning_in_words(program.tuning)] if scores and program.tuning is not None else []
+    thought = prose(program.thought) if is_best else mechanism(program.thought, SHOWN_IDEA)
+    facts += [f"Its idea: {thought}"] if thought else []
     return " ".join([*filter(None, facts), "Its code:"])
 
 
@@ -89,8 +101,10 @@ def leader_in_words(state: RunState, shown: Sequence[Member], limit_s: float, co
     leader = state.leader
     if leader is None or any(each.utility >= leader.utility for each in shown):
         return ""
-    said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s)}", code(leader.source)]
-    return "\n\n".join(filter(None, [*said, _reached(leader, state.objective, "It")]))
+    said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s, is_best=True)}", code(leader.source)]
+    # what is said of the best of `shown` below need not be said twice
+    is_said = any(_reached(each, state.objective, "") for each in shown)
+    return "\n\n".join(filter(None, [*said, "" if is_said else _reached(leader, state.objective, "It")]))
 
 
 def programs_to_vary(prompt: str) -> list[str]:
@@ -111,7 +125,7 @@ def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], c
     if len(programs) == 1:
         article = "a" if noun == "program" else "an"
         return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{code(programs[0].source)}"
-    order = "; they score the same" if _are_equal(programs) else ", from worse to better"
+    order = "; they score the same" if _are_equal(programs[0].score, programs[-1].score) else ", from worse to better"
     said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
     for number, (each, end) in enumerate(zip(programs, ends, strict=True), 1):
         said += [f"{noun.capitalize()} {number}{end}", code(each.source)]
@@ -124,9 +138,9 @@ def _idea(program: Member) -> str:
     return f"Its idea: {thought}\nIts code:" if thought else "Its code:"
 
 
-def _are_equal(programs: Sequence[Member]) -> bool:
-    """Whether all programs have the same score."""
-    return len({each.score for each in programs}) == 1
+def _are_equal(one: float, other: float) -> bool:
+    """Whether two scores are the same but for rounding."""
+    return math.isclose(one, other, rel_tol=REACHED)
 
 
 def _may_be_chance(one: Member | Attempt, other: Member | Attempt) -> bool:
@@ -174,7 +188,10 @@ def describe_score(program: Member, objective: Objective, by_instance: bool = Tr
     each = " ".join(f"{score:.5g}" for score in program.scores)
     is_told = by_instance and 1 < len(program.scores) <= INSTANCES_SHOWN
     single = f" ({each} on the single instances)" if is_told else ""
-    return f"Score {program.score:.6g}{single}{describe_gap(objective.gap(program.score))}."
+    gap = objective.gap(program.score)
+    # scores that differ from the best known in late digits only would look equal to it
+    digits = 8 if gap is not None and REACHED < abs(gap) < 1e-4 else 6
+    return f"Score {program.score:.{digits}g}{single}{describe_gap(gap)}."
 
 
 def describe_gap(gap: float | None) -> str:
@@ -183,19 +200,22 @@ def describe_gap(gap: float | None) -> str:
         return ""
     if gap > REACHED:
         return f", {100 * gap:.3g} % behind the best known"
-    return ", as good as the best known" if gap >= -REACHED else ", better than the best known"
+    return ", as good as the best known to six digits" if gap >= -REACHED else ", better than the best known"
 
 
-# Share of the limit on CPU time from which prompts say what a program used: below it there is room enough.
-TOLD_FROM = 1 / 3
+# Share of the limit on CPU time from which prompts give a program's time as a number.
+#
+# What is below it depends little on the machine, so that most runs ask in the same words everywhere.
+TOLD_FROM = 1 / 10
 
 
 def time_in_words(program: Member, limit_s: float) -> str:
-    """Return the CPU time (s) that counts, or all, and what is left of the limit; "" if unknown or below a third."""
+    """Return the CPU time (s) that counts, or all, beside the limit; "" if it is unknown or `limit_s` is 0."""
     used = program.cpu_s if program.counted_s is None else program.counted_s
-    if used is None or used <= TOLD_FROM * limit_s:
+    if used is None or not limit_s:
         return ""
-    return f"It took {used:.2g} s of CPU time and left {max(0.0, limit_s - used):.2g} s."
+    least = TOLD_FROM * limit_s
+    return f"CPU time {f'{used:.2g}' if used >= least else f'below {least:.2g}'} of {limit_s:g} s."
 
 
 def describe_run(state: RunState, shown: Sequence[Member], words: InWords, is_leader_shown: bool = False) -> str:
@@ -208,26 +228,29 @@ def describe_run(state: RunState, shown: Sequence[Member], words: InWords, is_le
     if not state.registered:
         return ""
     failed = f", of which {tried.failed} failed" if tried.failed else ""
-    said = f"The search has tried {count_noun(state.registered, 'program')} so far{failed}."
+    said = f"The search has tried {count_noun(state.registered, 'program')} so far{failed}"
     best, template = state.best, state.template
     if best is None:
-        return f"{said} None of them ran."
+        return f"{said}. None of them ran."
     table = "\n".join(_behind(state, shown, words))
+    at = next((number for number, each in enumerate(shown, 1) if each.score == best.score), None)
     if template is not None and template.utility >= best.utility:
         known = f"which scores {template.score:.6g}{describe_gap(state.objective.gap(template.score))}"
-        return f"{said} None is better than the program that the search began with, {known}.\n\n{table}".rstrip()
-    at = next((number for number, each in enumerate(shown, 1) if each.score == best.score), None)
-    if at is None and is_leader_shown:
-        return f"{said}\n\n{table}".rstrip()
-    which = "" if at is None else ", and is the one above" if len(shown) == 1 else f", and is program {at} above"
-    said += f" The best one scores {best.score:.6g}{describe_gap(state.objective.gap(best.score))}{which}."
+        said += f". None is better than the program that the search began with, {known}."
+    elif at is not None:
+        said += f"; the best is {'the one' if len(shown) == 1 else f'program {at}'} above."
+    # a score alone, without the program that has it, helps nobody
+    elif is_leader_shown or all(each.candidate == TEMPLATE for each in shown):
+        said += "."
+    else:
+        said += f". The best one scores {best.score:.6g}{describe_gap(state.objective.gap(best.score))}."
     return f"{said}\n\n{table}".rstrip()
 
 
 def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterator[str]:
     """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are."""
-    # The template has no column. Of more than INSTANCES_SHOWN instances, those are shown on which the last program is
-    # furthest behind: there is most to gain.
+    # The template has no column. Instances on which no program is behind have no row. Of more than INSTANCES_SHOWN,
+    # those are shown on which the last program is furthest behind: there is most to gain.
     utility = state.objective.utility
     best = state.tried.best_scores
     if state.template is not None:
@@ -242,16 +265,26 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
         much = utility(best[index]) - utility(member.scores[index])
         return 100 * much / abs(best[index]) if relative else much
 
-    rows = sorted(range(len(best)), key=lambda index: -behind(programs[-1], index))[:INSTANCES_SHOWN]
+    # rounding is no gap
+    least = [100 * REACHED if relative else REACHED * max(1.0, abs(score)) for score in best]
+    open_to = [index for index in range(len(best)) if any(behind(each, index) > least[index] for each in programs)]
+    if not open_to:
+        yield "On no instance has another program scored better."
+        return
+    rows = sorted(open_to, key=lambda index: -behind(programs[-1], index))[:INSTANCES_SHOWN]
     unit = "in %" if relative else "in the unit of the score"
-    which = "each instance" if len(rows) == len(best) else "the instances on which the last one is furthest behind"
-    yield f"How far behind the best score so far on {which}, {unit}:"
+    which = " on each instance" if len(rows) == len(best) else ""
+    if len(rows) < len(open_to):
+        which = " on the instances on which the last one is furthest behind"
+    more = " (level on all others)" if len(rows) == len(open_to) < len(best) else ""
+    yield f"How far behind the best score so far{which}, {unit}{more}:"
     names = {index: f"{index + 1} {words.name(index)}".rstrip() for index in rows}
     width = max(len("instance"), *map(len, names.values()))
     titles = ["program"] if len(shown) == 1 else [f"program {shown.index(each) + 1}" for each in programs]
     yield f"    {'instance':<{width}}  best so far  {'  '.join(titles)}"
     for index in sorted(rows):
-        cells = (f"{behind(each, index):>{len(title)}.3g}" for each, title in zip(programs, titles, strict=True))
+        much = (0.0 if (by := behind(each, index)) <= least[index] else by for each in programs)
+        cells = (f"{by:>{len(title)}.3g}" for by, title in zip(much, titles, strict=True))
         yield f"    {names[index]:<{width}}  {best[index]:>11.6g}  {'  '.join(cells)}"
 
 
@@ -275,7 +308,11 @@ def ideas_in_words(state: RunState, shown: Sequence[Member] = (), operator: str 
     if ideas:
         which = "best other ideas" if shown else "best ideas"
         said.append(f"The {which} so far, by score:")
-        said += [f"- {idea.score:.6g}: {mechanism(idea.thought)}" for idea in ideas]
+        # without its code, the best idea is all that a prompt says of the best program
+        best = "" if shown or state.best is None else state.best.thought
+        said += [
+            f"- {each.score:.6g}: {prose(best) if each.thought == best else mechanism(each.thought)}" for each in ideas
+        ]
     return "\n".join(filter(None, said)).replace("\nThe best other", "\n\nThe best other")
 
 
@@ -285,19 +322,21 @@ def attempts_in_words(state: RunState, shown: Sequence[Member], operator: str) -
     Each is compared with the better of the shown programs that it was written from, and with the best so far. ""
     without any.
     """
-    lines, best = [], state.leader
+    lines, best, is_lost = [], state.leader, False
     for attempt, number, change in _attempts(state, shown, operator):
-        became = f"{abs(change):.3g} {'better' if change > 0 else 'worse'} than" if change else "as good as"
-        if change and _may_be_chance(attempt, shown[number - 1]):
-            became = "about as good as"
+        may_be = " (may be chance)" if change and _may_be_chance(attempt, shown[number - 1]) else ""
+        became = f"{abs(change):.3g} {'better' if change > 0 else 'worse'} than" if change else "a tie with"
         which = "it" if len(shown) == 1 else f"program {number}"
         # a gain on a weak parent is no success: the model may have begun from the best program beside it
         behind = 0.0 if best is None else best.utility - state.objective.utility(attempt.score)
-        is_behind = best is not None and behind > 0 and change >= 0 and not _may_be_chance(attempt, best)
+        is_even = best is None or _are_equal(attempt.score, best.score) or _may_be_chance(attempt, best)
+        is_behind = behind > 0 and change >= 0 and not is_even
         lost = f", {behind:.3g} worse than the best" if is_behind else ""
-        lines.append(f"- {attempt.score:.6g}, {became} {which}{lost}: {mechanism(attempt.thought)}")
+        lines.append(f"- {attempt.score:.6g}, {became} {which}{may_be}{lost}: {mechanism(attempt.thought)}")
+        is_lost = is_lost or (change < 0 and not may_be)
     which = "this program" if len(shown) == 1 else "these programs"
-    return "\n".join([f"Tried from {which} before, the losses first:", *lines]) if lines else ""
+    warning = "; do not repeat the losses, which come first" if is_lost else ""
+    return "\n".join([f"Tried from {which} before{warning}:", *lines]) if lines else ""
 
 
 def _attempts(state: RunState, shown: Sequence[Member], operator: str) -> list[tuple[Attempt, int, float]]:
@@ -310,32 +349,42 @@ def _attempts(state: RunState, shown: Sequence[Member], operator: str) -> list[t
     for number, parent in enumerate(shown, 1):  # the better parent comes later, and counts
         for attempt in state.tried.attempts.get(parent.candidate, ()):
             if attempt.thought not in told:
-                found[attempt.candidate] = attempt, number, utility(attempt.score) - parent.utility
+                is_tie = _are_equal(attempt.score, parent.score)
+                change = 0.0 if is_tie else utility(attempt.score) - parent.utility
+                found[attempt.candidate] = attempt, number, change
     latest = sorted(found.values(), key=lambda each: (each[2] > 0, each[0].operator != operator, -each[0].candidate))
     return sorted(latest[:ATTEMPTS_SHOWN], key=lambda each: each[2])
 
 
 def _told(state: RunState, shown: Sequence[Member]) -> set[str]:
-    """Return the thoughts that a prompt with these programs tells whole: theirs and the best program's beside them."""
+    """Return the thoughts that a prompt with these programs tells beside their code: theirs and the best program's."""
     leader = [state.leader] if shown and state.leader is not None else []
     return {each.thought for each in (*shown, *leader)}
 
 
-# Fewest and most characters of an idea's mechanism: its first sentences that are long enough.
+# Most characters of the idea of a shown program, unless it is the best one, and of an idea in a list.
 #
-# Cut after the first clause, half of the ideas lost what was new in them.
-MECHANISM = (60, 200)
+# The first sentence often says what was wrong, and the next one what is done about it.
+SHOWN_IDEA, LISTED_IDEA = 300, 240
+# Fewest characters of an idea that is cut.
+LEAST = 60
 
 
-def mechanism(thought: str) -> str:
-    """Return the beginning of an idea: up to the first end of a sentence, at most MECHANISM[1] characters."""
-    fewest, most = MECHANISM
+def mechanism(thought: str, most: int = LISTED_IDEA) -> str:
+    """Return the first sentences of an idea, as many as have `most` characters; it is cut earlier if none ends there.
+
+    Then it ends with a clause, in two thirds of the room, or after a word.
+    """
     words = prose(thought)
-    ends = [end.start() for end in _SENTENCE.finditer(words) if fewest <= end.start() <= most]
-    return words if len(words) <= most else words[: ends[0]] + "…" if ends else shorten(words, most)
+    if len(words) <= most:
+        return words
+    for ends, last in ((_SENTENCE, most), (_CLAUSE, most * 2 // 3)):
+        if found := [end.start() for end in ends.finditer(words) if LEAST <= end.start() < last]:
+            return f"{words[: found[-1]]}…"
+    return shorten(words, most)
 
 
-_SENTENCE = re.compile(r"(?<=[^.;])[.;] ")
+_SENTENCE, _CLAUSE = re.compile(r"(?<=[^.;])[.;] "), re.compile(r"[,:] | \(")
 
 
 def ways_in_words(ways: Sequence[BehaviourGroup], attempts: str = "") -> str:
@@ -357,6 +406,8 @@ def ways_in_words(ways: Sequence[BehaviourGroup], attempts: str = "") -> str:
     return "\n".join([*filter(None, [attempts]), *said])
 
 
+# The words before what failed. A bug says nothing against an idea, so that none is ruled out.
+FAILED_LATELY = "Failed by a bug, a rule or a limit; these ideas are untested:"
 # Most failures shown, the latest, of programs that were written from any of those that the prompt shows.
 CHILDREN_SHOWN = 3
 
@@ -370,7 +421,7 @@ def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     lines += [failure_in_words(each) for each in state.failures if each.candidate not in own]
     if not lines:
         return ""
-    return "\n".join(["Programs that failed lately; do not repeat it:", *dict.fromkeys(lines)])
+    return "\n".join([FAILED_LATELY, *dict.fromkeys(lines)])
 
 
 def _origin(parents: Set[CandidateId], shown: Sequence[CandidateId]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -251,14 +251,16 @@ UNSEEDED = "- Unseeded random numbers are the same in every run."
 SEEDED = "- Random numbers must be seeded anew in each call, or its answers depend on the calls before."
 
 
-def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
+def contract(task: Task, timeout_s: float, memory_mb: int, says_imports: bool = True) -> str:
     """Return what a task asks of a program: how the function is called, the task's rules and the run's limits.
 
-    `timeout_s`: CPU seconds for all instances of the search together. Raises TaskError if the instances cannot be made.
+    `timeout_s`: CPU seconds for all instances of the search together. `says_imports`: whether it says what a program
+    that an evaluator runs may import. Raises TaskError if the instances cannot be made.
     """
     # programs that are whole texts have no function to call: for them it is the rules and limits alone
     if isinstance(task, EvaluatorTask):
         rules = _evaluator_rules(task, timeout_s, memory_mb)
+        rules += [_imports()] if says_imports and is_python(task) else []
         if not task.calls_a_function:
             return "\n\n".join([*_documentation(task), "\n".join(["Rules:", *rules])])
     else:
@@ -282,7 +284,6 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
         for stage, needed in enumerate(task.file.thresholds, 1)
         if math.isfinite(needed)
     )
-    is_python = ".py" in task.template if not task.suffix else task.suffix == ".py"
     rules = [
         _judged(task),
         "Only text between EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change; the rest is put back."
@@ -298,29 +299,34 @@ def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> l
         else "",
         f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory, no network, "
         "and temporary files alone to write to.",
-        "The program may import the standard library of Python 3.11, and what else is installed, such as what the "
-        "first program imports."
-        if is_python
-        else "",
         "An exception, an invalid result or a passed limit loses the program.",
         _objective(task, 1),
     ]
     return [f"- {rule}" for rule in rules if rule]
 
 
-def surroundings_in_words(template: Member | None) -> str:
-    """Return rules that the evaluation of the first program taught: how often it is called, and which libraries exist.
+def surroundings_in_words(task: Task, template: Member | None) -> str:
+    """Return rules that the evaluation of the first program taught: which libraries exist, and how often it is called.
 
-    "" if nothing is known, as for tasks without an evaluator.
+    Each begins a line of its own.
     """
     known = {} if template is None else template.metrics
-    rules = []
+    libraries = [name.removeprefix(LIBRARY_METRIC) for name in known if name.startswith(LIBRARY_METRIC)]
+    rules = [_imports(libraries)] if is_python(task) else []
     if calls := known.get(CALLS_METRIC):
         rules.append(f"- In one evaluation, the functions of the first program are called {calls:g} times.")
-    libraries = [name.removeprefix(LIBRARY_METRIC) for name in known if name.startswith(LIBRARY_METRIC)]
-    if libraries:
-        rules.append(f"- Libraries that it may import: {', '.join(libraries)}.")
-    return "\n".join(rules)
+    return "".join(f"\n{rule}" for rule in rules)
+
+
+def is_python(task: Task) -> bool:
+    """Whether the programs of a task are written in Python, or one of their files is."""
+    return ".py" in task.template if not task.suffix else task.suffix == ".py"
+
+
+def _imports(libraries: Sequence[str] = ()) -> str:
+    """Return the rule on what a program may import: these libraries, or without any what is installed."""
+    more = ", ".join(libraries) or "what else is installed, such as what the first program imports"
+    return f"- The program may import the standard library of Python 3.11, and {more}."
 
 
 def _judged(task: EvaluatorTask) -> str:

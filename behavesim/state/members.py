@@ -57,6 +57,8 @@ class Member:
     raced: tuple[float, ...] = field(default=(), repr=False)
     # The event that gave it its score; None without a race, and for the template.
     race_ended: RaceEnded | None = field(default=None, repr=False)
+    # What was tried to tune its numbers, if the machine did; else None.
+    tuning: Tuning | None = field(default=None, repr=False)
 
     @property
     def all_scores(self) -> tuple[float, ...]:
@@ -91,6 +93,7 @@ class Member:
             feedback=evaluated.feedback,
             raced=() if opened is None else opened.raced,
             race_ended=None if opened is None else opened.race_ended,
+            tuning=None if opened is None else opened.tuning,
         )
 
     @property

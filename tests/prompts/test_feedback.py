@@ -55,7 +55,7 @@ def test_recent_failures_are_shown_with_their_reasons_and_what_was_said(tmp_path
         asked = Asked(7, (0,), None, prompt)
         text = completed(prompts, asked, FAILED, FAILED)
         assert text.count("- evaluator: stopped Metrics: speed 0.25.\n    Traceback\n      ValueError") == 1
-        assert "failed lately" not in completed(prompts, asked)
+        assert "Failed by" not in completed(prompts, asked)
         assert "\0" not in completed(prompts, asked)
         assert "\n\n\n" not in completed(prompts, asked)
 
@@ -63,7 +63,7 @@ def test_recent_failures_are_shown_with_their_reasons_and_what_was_said(tmp_path
 def test_without_feedback_prompts_say_nothing_of_it(tmp_path: Path) -> None:
     prompts = evaluated(tmp_path, prompt_feedback="none")
     text = completed(prompts, Asked(7, (0,), None, prompts.showing_programs("improve", [TOLD])), FAILED)
-    for word in ("Metrics", "line 1", "failed lately"):
+    for word in ("Metrics", "line 1", "Failed by"):
         assert word not in text
 
 

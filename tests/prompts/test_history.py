@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
 from behavesim.prompts.behaviour_diff import Parting
+from behavesim.prompts.feedback import tuning_in_words
 from behavesim.prompts.shown import (
-    MECHANISM,
+    LISTED_IDEA,
     describe_run,
     failures_in_words,
     ideas_in_words,
@@ -23,7 +24,7 @@ from behavesim.prompts.shown import (
 )
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply, Responded
+from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply, Responded, Tuning
 from behavesim.state.members import TEMPLATE, Member, Note, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.state.views import IDEAS, BehaviourGroup, BehaviourGroups, Failed, Idea, PromptHistory
@@ -54,7 +55,7 @@ def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
     assert "    3 50 cities, uniform       6.1027       9.05       1.73" in said.split("\n")
     assert "The best one" not in describe_run(example(), PROGRAMS, TSP, is_leader_shown=True)
     shown = replace(example(), best=replace(PROGRAMS[1], score=6.0, utility=-6.0))
-    assert "and is program 2 above." in describe_run(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
+    assert "; the best is program 2 above." in describe_run(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
     assert describe_run(RunState(TSP.task.objective), PROGRAMS, TSP) == ""
     poor = replace(example(), best=replace(PROGRAMS[0], score=9.0, utility=-9.0))
     assert "None is better than the program that the search began with, which scores 6.53344" in describe_run(
@@ -107,7 +108,7 @@ def test_the_best_program_beside_the_others_is_said_to_reach_the_best_known() ->
 def test_a_long_idea_ends_after_a_word_and_says_that_it_is_cut() -> None:
     long = PromptHistory(ideas=(Idea(2.0, 0, "visit the nearest " * 50),))
     line = ideas_in_words(RunState(Objective("minimise"), tried=long)).split("\n")[1]
-    assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + MECHANISM[1]
+    assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + LISTED_IDEA
 
 
 def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> None:
@@ -119,7 +120,7 @@ def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> N
     pair = [replace(PROGRAMS[0], score=7.0, utility=-7.0), replace(PROGRAMS[1], score=6.0, utility=-6.0)]
     # losses before gains, those of the same kind of request before others, and then the later ones
     assert ideas_in_words(state, pair, "e1").split("\n")[:4] == [
-        "Tried from these programs before, the losses first:",
+        "Tried from these programs before; do not repeat the losses, which come first:",
         "- 9, 3 worse than program 2: Idea 10.",
         "- 8, 2 worse than program 2: Idea 12.",
         "- 7, 1 worse than program 2: Idea 13.",
@@ -133,10 +134,72 @@ def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> N
     assert "- 8, 1.5 better than it, 3.5 worse than the best: Idea 12." in ideas_in_words(state, weak, "e1")
 
 
+def test_ties_are_called_ties_and_what_may_be_chance_is_no_loss() -> None:
+    state = RunState(Objective("minimise"))
+    parent = replace(PROGRAMS[0], candidate=1, score=2.0, utility=-2.0, scores=(1.0, 2.0, 3.0))
+    for number, scores in enumerate([(1.0, 2.0, 3.0), (1.1, 1.9, 3.3), (1.0, 2.0, 3.0 + 1e-9)], 10):
+        asked = Asked(number, (1,), None, Prompt("", "m1"))
+        outcome = Evaluated(number, "", sum(scores) / 3, scores, (), f"Idea {number}.")
+        state.tried.take(OpenCandidate(asked, outcome=outcome), state.objective)
+    assert ideas_in_words(state, [parent], "m1").split("\n")[:4] == [
+        "Tried from this program before:",
+        "- 2.1, 0.1 worse than it (may be chance): Idea 11.",
+        "- 2, a tie with it: Idea 12.",
+        "- 2, a tie with it: Idea 10.",
+    ]
+
+
+def test_a_first_prompt_names_no_score_of_a_program_that_it_does_not_show() -> None:
+    state = example()
+    assert state.template is not None and state.best is not None
+    said = describe_run(state, [state.template], TSP)
+    assert said == "The search has tried 14 programs so far, of which 1 failed."
+    whole = "Join the shortest edges of all until a tour of the cities stands; then mend crossings " + "on and on " * 30
+    state.best = replace(state.best, thought=whole)
+    state.tried.ideas = (Idea(6.2103, 7, whole), Idea(6.4, 2, whole + "and on"))
+    best, other = ideas_in_words(state).split("\n")[1:]
+    assert best == f"- 6.2103: {whole.strip()}"
+    assert other == "- 6.4: Join the shortest edges of all until a tour of the cities stands…"
+
+
+def test_instances_on_which_nobody_is_behind_have_no_row() -> None:
+    state = example()
+    level = replace(PROGRAMS[1], scores=state.tried.best_scores)
+    assert "On no instance has another program scored better." in describe_run(state, [level], TSP)
+    near = replace(level, scores=(*level.scores[:4], 5.9))
+    said = describe_run(state, [near], TSP)
+    assert "How far behind the best score so far, in % (level on all others):" in said and said.count("uniform") == 1
+
+
+def test_that_nothing_may_be_left_to_win_is_said_once() -> None:
+    state = RunState(Objective("minimise", best_known=2.0))
+    state.best = replace(PROGRAMS[0], candidate=7, score=2.0, utility=-2.0)
+    assert "may not exist" in leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, str)
+    near = replace(PROGRAMS[1], score=2.0 + 1e-7, utility=-2.0 - 1e-7)
+    assert "may not exist" not in leader_in_words(state, [near], 0.0, str)
+
+
+def test_a_tuned_program_is_shown_with_the_numbers_on_which_its_score_depends() -> None:
+    rng = np.random.default_rng(0)
+    drawn = [(0.3, 20.0), *((float(a), float(b)) for a, b in rng.uniform((0, 10), (1, 40), (40, 2)))]
+    gains = [None if values[0] > 0.95 else -abs(values[0] - 0.6) for values in drawn]
+    found = tuning_in_words(Tuning(tuple(drawn), tuple(gains)))
+    best = max(drawn, key=lambda values: -abs(values[0] - 0.6))
+    assert found == f"The machine tuned its numbers in 40 trials; the score depends most on {best[0]:.6g} (was 0.3)."
+    flat = Tuning(tuple(drawn), (0.0,) * 41)
+    assert tuning_in_words(flat).endswith("the score hardly depends on any of them.")
+    tuned = replace(PROGRAMS[1], tuning=flat)
+    assert "The machine tuned its numbers in 40 trials" in ASKING[0].showing_programs("m1", [tuned]).text
+
+
 def test_an_idea_is_cut_after_its_mechanism() -> None:
     idea = "Join the shortest edges until a tour stands, as savings do, each at once; then mend crossings " + "on " * 60
     assert mechanism(idea) == "Join the shortest edges until a tour stands, as savings do, each at once…"
     assert mechanism("Short.") == "Short."
+    clauses = "One sentence that " + "goes on and on, " * 30
+    assert mechanism(clauses).endswith("on and on…") and 140 < len(mechanism(clauses)) <= 160
+    sentences = "This is what it does in the first place, step by step. " * 9
+    assert mechanism(sentences) == (sentences * 9)[: 4 * 55 - 2] + "…"
 
 
 def test_a_line_for_each_behaviour_counts_those_that_do_nearly_the_same() -> None:
