@@ -112,8 +112,10 @@ class Parser:
 
 def known_tree(source: str) -> ast.Module | None:
     """Return the tree of a program, with the places of its text; None if it is no Python, or costly to parse."""
+    # A model's program of 20 000 characters takes some 30 ms here: only what could take longer by its form is refused.
+    is_cheap = is_plain(source, LONGEST_PROGRAM)
     try:
-        Parser(has_limits=False).parse(source)  # refuses what is costly or too deep
+        Parser(has_limits=is_cheap).parse(source)  # refuses what is costly or too deep
         with warnings.catch_warnings(action="ignore"):  # else a program's "\d" would print one on the console
             return parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError, NeedsLimits):
@@ -180,9 +182,12 @@ PLAIN_BRACKETS = 20
 _COSTLY = re.compile(r"^[ \t\f]*(?:finally|case)\b", re.MULTILINE)
 
 
-def is_plain(code: str) -> bool:
-    """Whether a text surely takes less than 100 ms and 50 MB to parse and compile; False if that is not known."""
-    return len(code) <= PLAIN_CHARACTERS and not may_multiply(code) and _brackets_open(code) <= PLAIN_BRACKETS
+def is_plain(code: str, longest: int = PLAIN_CHARACTERS) -> bool:
+    """Whether a text surely takes less than 100 ms and 50 MB to parse and compile; False if that is not known.
+
+    With a greater `longest` than PLAIN_CHARACTERS, it may take some times as long.
+    """
+    return len(code) <= longest and not may_multiply(code) and _brackets_open(code) <= PLAIN_BRACKETS
 
 
 def may_multiply(code: str) -> bool:

@@ -163,3 +163,10 @@ def test_what_is_found_as_a_number_is_one(text: str) -> None:
 
 def test_thousands_of_open_comments_are_read_at_once() -> None:
     assert numbers_in("/*" * 100_000 + "1") == []
+
+
+def test_a_long_program_has_numbers_unless_its_form_is_costly() -> None:
+    long = "".join(f"def f{k}(x):\n    return {k} + 0.3 * x\n\n\n" for k in range(700))
+    assert 20_000 < len(long) < 30_000 and len(tunable_numbers(long)) == MOST_NUMBERS
+    copied = long + "def g():\n    try:\n        return 0.5\n    finally:\n        pass\n"
+    assert tunable_numbers(copied) == ()
