@@ -6,6 +6,7 @@ A section is found by its name in RUN or COMPARISON and computed when it is aske
 
 from __future__ import annotations
 
+import json
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -253,6 +254,14 @@ def _metrics(of: OneRun) -> Section:
     return _of_table("metrics", table, chart, note=note)
 
 
+def _operators(of: OneRun) -> Section:
+    run = of.report.run
+    turns = [] if run is None else list(run.settings.flat().get("operators", ()))
+    fewer = f"--set 'operators={json.dumps(turns[:-1])}'"
+    note = f"Operators take turns. To leave one out, name the others, such as {fewer}." if len(turns) > 1 else ""
+    return _of_table("operators", operators_table(operators(run) if run else ()), note=note)
+
+
 def _throughput(of: OneRun) -> Section:
     return (
         Section("throughput", "") if of.report.run is None else _of_table("throughput", throughput_table(of.report.run))
@@ -425,7 +434,7 @@ RUN: Mapping[str, Callable[[OneRun], Section]] = {
     "convergence": _convergence,
     "top": _top,
     "metrics": _metrics,
-    "operators": lambda of: _of_table("operators", operators_table(operators(of.report.run) if of.report.run else ())),
+    "operators": _operators,
     "throughput": _throughput,
     "islands": _islands,
     "clusters": lambda of: _of_table("clusters", clusters_table(of.report.clusters)),
