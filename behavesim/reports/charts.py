@@ -66,7 +66,8 @@ EARLY = 0.1
 _AXIS = {"labelColor": INK, "titleColor": INK, "gridColor": RULE, "domainColor": FAINT, "tickColor": FAINT}
 CONFIG: Spec = {
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif",
-    "axis": {**_AXIS, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelOverlap": True},
+    "axis": {**_AXIS, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+    | {"labelOverlap": True, "labelSeparation": 6},
     "legend": {
         "labelColor": INK,
         "titleColor": INK,
