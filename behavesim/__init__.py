@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Written here, as reading it from the installed metadata would be slower.
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # for type checkers; at run time `__getattr__` imports each name where it is used
 if TYPE_CHECKING:
