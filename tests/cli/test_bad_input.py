@@ -19,7 +19,10 @@ from tests.cli.command import Command
         (["run", "tsp", "--method", "foo"], "there are best-of-n, eoh"),
         (["run", "tsp", "--proposer", "openai"], "OPENAI_API_KEY"),
         (["run", "tsp", "--model", "a"], "--proposer genetic"),
-        (["run", "tsp", "--proposer", "zzz"], "there are aider, claude, codex, command, copilot, folder, genetic, http, openai, replay"),
+        (
+            ["run", "tsp", "--proposer", "zzz"],
+            "there are aider, claude, codex, command, copilot, folder, genetic",
+        ),
         (["run", "tsp", "--proposer", "replay:nothing"], "no run 'nothing'"),
         (["run", "tsp", "--config", "nofile.toml"], "nofile.toml"),
         (["run", "tsp", "--max-time", "2x"], "2h"),
