@@ -14,7 +14,7 @@ async function renew() {
     // `no-store`: else the browser would answer from its own cache; null: the server cannot be reached now
     const asked = fetch(`${ROOT}document/${ADDRESS}`, { cache: "no-store", headers: { "If-None-Match": version } });
     const answer = await asked.catch(() => null);
-    if (answer?.ok) {
+    if (answer?.status === 200) { // 202: it is being made
       behavesim.render(await answer.json());
       version = answer.headers.get("ETag");
     } else wait = Math.max(wait, 1000 * (answer?.headers.get("Retry-After") ?? 0));
@@ -27,7 +27,7 @@ async function renew() {
 // a server has the prompt and the reply of every candidate
 behavesim.ask = async (candidate) => {
   const answer = await fetch(`${ROOT}texts/${candidate}/${ADDRESS}`).catch(() => null);
-  return answer?.ok ? answer.json() : {};
+  return answer?.status === 200 ? answer.json() : {};
 };
 
 const experiment = ADDRESS.split("/").slice(0, -1).join("/");

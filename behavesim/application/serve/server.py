@@ -137,7 +137,7 @@ class _Site:
             return await handler(request)
         except TimeoutError:  # a run of 10 000 candidates may take minutes; the reading goes on meanwhile
             headers = {"Retry-After": str(ASK_AGAIN_S)}
-            return web.Response(status=503, text=waiting_page(), content_type="text/html", headers=headers)
+            return web.Response(status=202, text=waiting_page(), content_type="text/html", headers=headers)
         except UsageError as error:
             raise web.HTTPNotFound(text=f"{printable(str(error))}\n") from None
         except BehavesimError as error:

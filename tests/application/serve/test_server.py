@@ -223,7 +223,7 @@ async def test_a_page_that_takes_long_says_so_and_asks_again_until_it_is_there(
         impatient.setattr(server, "WAIT_S", 0.01)
         for path in ("runs/first", "document/first"):
             async with client.get(f"{address}/{path}") as answer:
-                assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+                assert (answer.status, answer.headers["Retry-After"]) == (202, "5")
                 assert '<meta http-equiv="refresh" content="5">' in await answer.text()
     done.set()
     assert (await client.get(f"{address}/runs/first")).status == 200
