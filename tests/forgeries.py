@@ -47,7 +47,7 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"NoteReceived reply\..*",
     ],
     "how long a program took": [r"(Evaluated|Rejected|Raced) (cpu_s|counted_s)"],
-    "that a program ran out of time or memory, or was put off, and what was said of it": [
+    "that it ran out of time or memory, or was put off, and what was said of it": [
         r"Rejected (reason|message)",
         r"PutOff .*",
     ],
@@ -60,8 +60,8 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"(RunStarted|RunResumed) isolation",
         r"RunResumed price_list",
     ],
-    "adjustable settings of a run that was resumed": [rf"(RunStarted|RunForked) settings\.({ADJUSTABLE})"],
-    "from what run and under which settings a fork was made, where they changed nothing": [
+    "adjustable settings of a resumed run": [rf"(RunStarted|RunForked) settings\.({ADJUSTABLE})"],
+    "those of a fork, and from what run it was made, where they changed nothing": [
         r"RunForked run",
         r"RunStarted (settings|provenance)\..*",
     ],
@@ -71,7 +71,7 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
     ],
     "in which batch a prompt was sent": [r"BatchSent .*"],
     "how many evaluations a race for the recommended program might cost, where it ended before": [r"FreshBegun purse"],
-    "how many programs were wanted, where fewer were found": [r"PortfolioChosen wanted"],
+    "how many programs were wanted of a portfolio where fewer were found": [r"PortfolioChosen wanted"],
 }
 """What `verify` cannot know, in the words of docs/explanation/durability.md, and the fields that this is about."""
 

@@ -238,11 +238,12 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
 
 
 async def test_a_search_can_be_stopped_while_behaviours_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slowly(*arguments: Any) -> dict[str, float]:
         begun.set()
-        assert go_on.wait(60), "the search waits for a thread that nobody needs any more"
+        go_on.wait(60)
+        ended.set()
         return {}
 
     monkeypatch.setattr("behavesim.state.behaviours.Behaviours.means", slowly)
@@ -255,6 +256,7 @@ async def test_a_search_can_be_stopped_while_behaviours_are_compared(monkeypatch
 
     try:
         _, reason = await asyncio.gather(stop_it(), run.run())
+        assert not ended.is_set(), "the search waits for a thread that nobody needs any more"
     finally:
         go_on.set()
     assert reason == run.state.stopped == "interrupted"
