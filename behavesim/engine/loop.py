@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
@@ -250,16 +249,11 @@ class Search:
             return ()
         loop = asyncio.get_running_loop()
         deciding = self._thread.submit(self._due, permits)
-
-        def wake(_: object) -> None:
-            with suppress(RuntimeError):  # after a stop, the loop may have ended before the thread
-                loop.call_soon_threadsafe(self._woken.set)
-
         # not by `run_in_executor`: its future takes two more turns of the loop, for each decision
-        deciding.add_done_callback(wake)
+        deciding.add_done_callback(lambda _: loop.call_soon_threadsafe(self._woken.set))
         impatient = loop.call_later(PATIENCE_S, self._woken.set)
         try:
-            while not deciding.done() and self._stopped_by is None:
+            while not deciding.done():
                 self._woken.clear()
                 await self._woken.wait()
                 if not deciding.done():
@@ -269,8 +263,7 @@ class Search:
                         self._advance(self._committed.popleft())
         finally:
             impatient.cancel()
-            # Cancelled: the state must not change below the thread. After a stop nobody needs what it finds any more.
-            if not deciding.done() and self._stopped_by is None:
+            if not deciding.done():  # cancelled: the state must not change below the thread
                 await await_finished(_until_done(asyncio.wrap_future(deciding)))
             came = self._apply_committed()
         # they are in the journal before the decision, which must be the one that follows from them

@@ -237,31 +237,6 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
     assert reason == "budget"
 
 
-async def test_a_search_can_be_stopped_while_behaviours_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
-
-    def slowly(*arguments: Any) -> dict[str, float]:
-        begun.set()
-        go_on.wait(60)
-        ended.set()
-        return {}
-
-    monkeypatch.setattr("behavesim.state.behaviours.Behaviours.means", slowly)
-    run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
-
-    async def stop_it() -> None:
-        while not begun.is_set():
-            await asyncio.sleep(0)
-        run.stop("interrupted")
-
-    try:
-        _, reason = await asyncio.gather(stop_it(), run.run())
-        assert not ended.is_set(), "the search waits for a thread that nobody needs any more"
-    finally:
-        go_on.set()
-    assert reason == run.state.stopped == "interrupted"
-
-
 class Verbose:
     """Answers with a program as long as may be, and every third time with one of two million characters."""
 
