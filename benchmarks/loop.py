@@ -181,7 +181,7 @@ def tools(names: list[str], environments: Path) -> list[Tool]:
     A peer is installed by pip into `environments`/NAME, a virtual environment, if that does not exist. Ours is compiled
     to bytecode, as pip leaves the peers: other installers do not compile, and then each process compiles what it loads.
     """
-    kept = {"openevolve": _kept_by_openevolve, "llm4ad": _kept_by_llm4ad}
+    kept = {"openevolve": kept_by_openevolve, "llm4ad": _kept_by_llm4ad}
     return [_own() if name == "behavesim" else _peer(name, environments, kept[name]) for name in names]
 
 
@@ -194,23 +194,30 @@ def _own() -> Tool:
         where = ["--runs-dir", str(folder), "--name", "run", "--connections", str(CONNECTIONS)]
         return [*start, "--model", "m", "--budget", str(candidates), *where]
 
-    def kept(folder: Path) -> int:
-        with closing(sqlite3.connect(folder / "run" / "run.db")) as db:
-            return int(db.execute("SELECT count(*) FROM events WHERE type = 'Responded'").fetchone()[0])
+    return Tool("behavesim", command, kept_by_behavesim)
 
-    return Tool("behavesim", command, kept)
+
+def kept_by_behavesim(folder: Path) -> int:
+    """Return the number of replies in the journal of the run `run`."""
+    with closing(sqlite3.connect(folder / "run" / "run.db")) as db:
+        return int(db.execute("SELECT count(*) FROM events WHERE type = 'Responded'").fetchone()[0])
+
+
+def python_of(environment: Path, requirement: str) -> Path:
+    """Return the Python of a virtual environment, which is made with a package from PyPI if it does not exist."""
+    python = environment / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", requirement], check=True)
+    return python
 
 
 def _peer(name: str, environments: Path, kept: Callable[[Path], int]) -> Tool:
-    python = environments / name / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", environments / name], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", name], check=True)
-    start = [str(python), str(FOLDER / "loop_walks.py"), name]
+    start = [str(python_of(environments / name, name)), str(FOLDER / "loop_walks.py"), name]
     return Tool(name, lambda url, n, folder: [*start, url, str(n), str(CONNECTIONS), str(folder)], kept)
 
 
-def _kept_by_openevolve(folder: Path) -> int:
+def kept_by_openevolve(folder: Path) -> int:
     """Return the number of programs in the largest checkpoint, without the first program; 0 without a checkpoint."""
     checkpoints = folder.glob("out/checkpoints/checkpoint_*/programs")
     return max((len(list(each.glob("*.json"))) - 1 for each in checkpoints), default=0)

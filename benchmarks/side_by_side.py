@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +36,7 @@ from aiohttp import web
 
 from . import side_by_side_task as task
 from .harness import ProcessTree, adopt_orphans, reap
-from .loop import ARRIVED_S, Server, serving
+from .loop import ARRIVED_S, Server, Tool, kept_by_behavesim, kept_by_openevolve, python_of, serving
 
 PINNED = {"openevolve": "openevolve==0.4.1", "shinka": "shinka-evolve==0.0.7"}
 # Seconds that a recorded reply or one of the stand-in takes: models are slow, and a kill must find some under way.
@@ -150,54 +150,36 @@ class Problem:
             return None
 
 
-Command = Callable[[Problem, str, Path], list[str]]
+def tools(problem: Problem, names: Sequence[str], environments: Path) -> list[Tool]:
+    """Return the tools of these names: "behavesim", "openevolve" and "shinka"; KeyError for another."""
+    return [_own(problem) if name == "behavesim" else _peer(problem, name, environments) for name in names]
 
 
-def tools(names: Sequence[str], environments: Path) -> dict[str, tuple[Command, Callable[[Path], int]]]:
-    """Return for each tool its command, and a function that counts the replies that its folder holds."""
-    found: dict[str, tuple[Command, Callable[[Path], int]]] = {"behavesim": (_own, _kept_by_behavesim)}
-    kept = {"openevolve": _kept_by_openevolve, "shinka": _kept_by_shinka}
-    for name in set(names) - {"behavesim"}:
-        python = environments / PINNED[name].replace("==", "-") / "bin" / "python"
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
-            subprocess.run([python, "-m", "pip", "install", "-q", PINNED[name]], check=True)
-        found[name] = (_peer(name, python), kept[name])
-    return {name: found[name] for name in names}
-
-
-def _own(problem: Problem, url: str, folder: Path) -> list[str]:
+def _own(problem: Problem) -> Tool:
     given = ["--evaluator", str(problem.evaluator), "--program", str(problem.program), "--proposer", "openai"]
-    sized = ["--model", "m", "--budget", str(problem.calls), "--connections", str(CONNECTIONS), "--workers", "2"]
-    return [sys.executable, "-m", "behavesim", "run", *given, *sized, "--runs-dir", str(folder), "--name", "run"]
+    sized = ["--model", "m", "--connections", str(CONNECTIONS), "--workers", "2", "--name", "run"]
+    start = [sys.executable, "-m", "behavesim", "run", *given, *sized]
+    return Tool(
+        "behavesim",
+        lambda url, calls, folder: [*start, "--budget", str(calls), "--runs-dir", str(folder)],
+        kept_by_behavesim,
+    )
 
 
-def _peer(name: str, python: Path) -> Command:
-    def command(problem: Problem, url: str, folder: Path) -> list[str]:
-        given = [url, str(problem.calls), str(CONNECTIONS), str(folder), str(problem.evaluator), str(problem.program)]
-        return [str(python), str(task.__file__), name, *given]
-
-    return command
-
-
-def _kept_by_behavesim(folder: Path) -> int:
-    return _count(folder / "run" / "run.db", "SELECT count(*) FROM events WHERE type = 'Responded'")
-
-
-def _kept_by_openevolve(folder: Path) -> int:
-    checkpoints = folder.glob("out/checkpoints/checkpoint_*/programs")
-    return max((len(list(each.glob("*.json"))) - 1 for each in checkpoints), default=0)
+def _peer(problem: Problem, name: str, environments: Path) -> Tool:
+    python = python_of(environments / PINNED[name].replace("==", "-"), PINNED[name])
+    start, files = [str(python), str(task.__file__), name], [str(problem.evaluator), str(problem.program)]
+    kept = {"openevolve": kept_by_openevolve, "shinka": _kept_by_shinka}[name]
+    return Tool(name, lambda url, calls, folder: [*start, url, str(calls), str(CONNECTIONS), str(folder), *files], kept)
 
 
 def _kept_by_shinka(folder: Path) -> int:
-    return max(0, _count(folder / "out" / "programs.sqlite", "SELECT count(*) FROM programs") - 1)
-
-
-def _count(path: Path, query: str) -> int:
+    """Return the number of programs in its database, without the first."""
+    path = folder / "out" / "programs.sqlite"
     if not path.exists():
         return 0
     with closing(sqlite3.connect(path)) as db:
-        return int(db.execute(query).fetchone()[0])
+        return max(0, int(db.execute("SELECT count(*) FROM programs").fetchone()[0]) - 1)
 
 
 def run_tool(command: list[str], url: str, folder: Path, model: Model, stop_at: int = 0) -> int | None:
@@ -222,11 +204,10 @@ def run_tool(command: list[str], url: str, folder: Path, model: Model, stop_at: 
 
 def row(name: str, problem: Problem, model: Model) -> list[str]:
     """Return the cells of a finished run."""
-    given = problem.score(problem.program.read_text())
-    best, course, shown, later = given, [], 0, 0
-    best_source = problem.program.read_text()
+    first = best_source = problem.program.read_text()
+    best, course, shown, later = problem.score(first), [], 0, 0
     for prompt, reply in zip(model.prompts, model.replies, strict=True):
-        if best_source != problem.program.read_text():
+        if best_source != first:
             later += 1
             shown += _shows(prompt, best_source)
         blocks = _BLOCK.findall(reply)
@@ -266,25 +247,22 @@ def _code(source: str) -> str:
     return ast.unparse(tree)
 
 
-def rows(
-    problem: Problem, model: Model, compared: dict[str, tuple[Command, Callable[[Path], int]]], folder: Path
-) -> Iterator[list[str]]:
+def rows(problem: Problem, model: Model, compared: Sequence[Tool], folder: Path) -> Iterator[list[str]]:
     """Run each tool, then kill it half-way; yield its cells."""
-    for name, (command, kept) in compared.items():
+    for tool in compared:
         model.clear()
-        place = folder / name
-        if run_tool(command(problem, model.url, place), model.url, place, model) is None:
-            yield [name, f"failed: see {place / 'log.txt'}"]
+        place = folder / tool.name
+        if not run_tool(tool.command(model.url, problem.calls, place), model.url, place, model):
+            yield [tool.name, f"failed, or asked nothing: see {place / 'log.txt'}"]
             continue
         asked = zip(model.prompts, model.replies, strict=True)
         lines = (json.dumps({"prompt": prompt, "reply": reply}) for prompt, reply in asked)
-        (folder / f"{name}.jsonl").write_text("\n".join(lines))
-        cells = row(name, problem, model)
+        (folder / f"{tool.name}.jsonl").write_text("\n".join(lines))
+        cells = row(tool.name, problem, model)
         model.clear()
-        place = folder / f"{name}-killed"
-        half = max(1, problem.calls // 2)
-        arrived = run_tool(command(problem, model.url, place), model.url, place, model, half)
-        yield [*cells, "unknown" if arrived is None else f"{max(0, arrived - kept(place))} of {arrived}"]
+        place, half = folder / f"{tool.name}-killed", max(1, problem.calls // 2)
+        arrived = run_tool(tool.command(model.url, problem.calls, place), model.url, place, model, half)
+        yield [*cells, "unknown" if arrived is None else f"{max(0, arrived - tool.kept(place))} of {arrived}"]
 
 
 def main() -> None:
@@ -315,7 +293,7 @@ def main() -> None:
               "| fresh | lost by a kill |")  # fmt: skip
         print("|---|" + "---:|" * 9, flush=True)
         with serving(model):
-            for cells in rows(problem, model, tools(given.tools, given.environments), folder):
+            for cells in rows(problem, model, tools(problem, given.tools, given.environments), folder):
                 print(f"| {' | '.join(cells)} |", flush=True)
 
 

@@ -719,8 +719,8 @@ def scatter_chart(
 ) -> Chart:
     """Two metrics of programs against each other, as a reader chooses, and the Pareto front of those drawn.
 
-    Each metric has a value for each candidate. `senses` are 1 if its higher end is better, −1 if the lower one is; of
-    a metric that is not there, a reader says it, and until then there is no front.
+    Each metric has a value for each candidate. `senses` has 1 for a metric whose higher end is better, and −1 where the
+    lower one is. For others a reader chooses, and until then there is no front.
     """
     # an evaluator chooses the names, which must not become a part of an expression
     fields = [f"metric{place}" for place in range(len(metrics))]

@@ -301,10 +301,10 @@ def _unseen(name: str, found: HeldOut | None, of: OneRun) -> Section:
     recommended = None if of.report.summary.recommended is None else of.report.summary.recommended.candidate
     if found is None:
         return Section(name, "")
-    first, course = held_out_table(found, recommended), course_table(found)
-    is_course = len(found.course) > 1
-    drawn = (charts.course_chart(found),) if is_course else ()
-    return Section(name, first.title, "", (first, course) if is_course else (first,), drawn)
+    section = _of_table(name, held_out_table(found, recommended))
+    if len(found.course) < 2:  # one program is no course
+        return section
+    return replace(section, tables=(*section.tables, course_table(found)), charts=(charts.course_chart(found),))
 
 
 def _map(of: OneRun) -> Section:

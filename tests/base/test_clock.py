@@ -60,6 +60,24 @@ def test_what_passes_between_two_looks_counts_and_a_long_absence_as_one_step() -
     assert clock() == 5.0 + STEP_S
 
 
+def test_the_cpu_time_is_read_ten_times_a_second_however_often_the_clock_is() -> None:
+    world, read = World(), 0
+
+    def busy() -> float:
+        nonlocal read
+        read += 1
+        return world.busy_s
+
+    clock = Clock(world, busy)
+    for _ in range(1000):
+        world.now += 0.003
+        clock()
+    assert clock() == pytest.approx(3.0)
+    assert read <= 31
+    world.work(8.3)
+    assert clock() == pytest.approx(11.3)
+
+
 def test_the_world_goes_on_and_is_never_set_back() -> None:
     assert world_s() <= world_s()
 
