@@ -40,15 +40,16 @@ Spec = dict[str, Any]
 # apart (Okabe and Ito 2008), each with a contrast of 4.5 or more.
 INK, FAINT, RULE, PAPER = "#1b1f23", "#5b6570", "#dfe3e7", "#ffffff"
 BEST, SECOND, THIRD = "#0072b2", "#c04f00", "#00795a"
-GROUPS = ("#0067a3", "#b34a00", "#00755a", "#9c3f74", "#7d5b00", "#5a4fb0")
+GROUPS = ("#0067a3", "#b34a00", "#00755a", "#5a4fb0", "#9c3f74", "#7d5b00")
 IN_THE_DARK: Mapping[str, str] = {
     **{INK: "#e4e7ea", FAINT: "#9aa5b1", RULE: "#30363d", PAPER: "#14171a"},
     **{BEST: "#56b4e8", SECOND: "#e69f01", THIRD: "#2fc39a"},
-    **dict(zip(GROUPS, ("#56b4e9", "#f0893d", "#2fc39b", "#df98c0", "#e0b040", "#a9a1f0"), strict=True)),
+    **dict(zip(GROUPS, ("#56b4e9", "#f0893d", "#2fc39b", "#a9a1f0", "#df98c0", "#e0b040"), strict=True)),
 }
-# Dashes and symbols of groups: where the colours begin again, they differ.
-DASHES = ([1, 0], [9, 4], [2, 3], [9, 3, 2, 3])
-SHAPES = ("circle", "square", "triangle-up", "diamond")
+# Dashes and symbols of groups. Some colours look alike to colour-blind readers, so they change with the colours, and
+# they are five: where a colour comes again it has another dash, and colours of equal dash are far apart for all eyes.
+DASHES = ([1, 0], [9, 4], [2, 3], [9, 3, 2, 3], [4, 2])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 # Kinds of files that a chart can be written to.
 FORMATS = (".png", ".svg", ".pdf")
 # Width of a text column in a two-column paper, and of a chart in a notebook, in pixels (1/96 inch).
@@ -341,9 +342,9 @@ def _score_title(unit: str) -> str:
     return f"score ({unit})" if unit else "score"
 
 
-def _of_groups(labels: Sequence[str], values: Sequence[Any] = GROUPS, each: int = 1) -> Spec:
-    """A scale that gives each group a colour, or after so many groups the next dash or symbol."""
-    shown = [values[place // each % len(values)] for place in range(len(labels))]
+def _of_groups(labels: Sequence[str], values: Sequence[Any] = GROUPS) -> Spec:
+    """A scale that gives each group a colour, dash or symbol in turn."""
+    shown = [values[place % len(values)] for place in range(len(labels))]
     return {"field": "group", "type": "nominal", "title": None, "scale": {"domain": list(labels), "range": shown}}
 
 
@@ -397,10 +398,11 @@ def groups_chart(
     up = {"scale": {"domain": domain, "nice": False}, "axis": {"grid": True}, "title": title}
     ticks = {"tickMinStep": 1} if across_title == "candidates" else {}
     x = _number("at", across_title, scale={"nice": False, "domainMin": 0}, axis={"grid": False, **ticks})
-    band = {"x": x, "y": _number("low") | up, "y2": {"field": "high"}, "color": _of_groups(labels)}
+    as_lines = {"legend": {"symbolType": "stroke", "symbolSize": 800, "rowPadding": -10}}  # long enough for a dash
+    colour, dashes = _of_groups(labels) | as_lines, _of_groups(labels, DASHES) | as_lines
+    band = {"x": x, "y": _number("low") | up, "y2": {"field": "high"}, "color": colour}
     said = _said(group="", runs="", at=",.5~g", mean=".5~g", low=".5~g", high=".5~g")
-    dashes = _of_groups(labels, DASHES, len(GROUPS))
-    line = {"x": x, "y": _number("mean") | up, "color": _of_groups(labels), "strokeDash": dashes, "tooltip": said}
+    line = {"x": x, "y": _number("mean") | up, "color": colour, "strokeDash": dashes, "tooltip": said}
     known = [{"filter": "isValid(datum.low)"}]
     layers = [
         _layer("area", None, {"opacity": 0.18, "clip": True}, transform=known, **band),
@@ -637,7 +639,7 @@ def shared_map_chart(name: str, found: SharedMap, labels: Sequence[str], first: 
     places = [{**row, "candidate": first + place} for place, row in enumerate(_rows(table))]
     bests = list({place["group"]: place for place in reversed(places)}.values())
     look = {"size": 80, "stroke": INK, "strokeWidth": 0.6}
-    shape = _of_groups(labels, SHAPES, len(GROUPS))
+    shape = _of_groups(labels, SHAPES)
     said = _said(program="", group="", score=".6~g", gap=".2f")
     spec = {
         "params": [CHOSEN],

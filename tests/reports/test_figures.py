@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import behavesim as bs
@@ -13,7 +16,17 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
-from behavesim.reports.charts import IN_THE_DARK, Chart, convergence_chart, groups_chart, ranks_chart, write_charts
+from behavesim.reports.charts import (
+    DASHES,
+    GROUPS,
+    IN_THE_DARK,
+    SHAPES,
+    Chart,
+    convergence_chart,
+    groups_chart,
+    ranks_chart,
+    write_charts,
+)
 from behavesim.reports.figures import paper_charts
 from behavesim.task import Objective
 from tests.analysis.examples import grid, made
@@ -127,6 +140,33 @@ def test_no_two_of_many_groups_look_the_same() -> None:
     encoding = layer(chart, "line")["encoding"]
     looks = [encoding[name]["scale"]["range"] for name in ("color", "strokeDash")]
     assert len({(colour, str(dash)) for colour, dash in zip(*looks, strict=True)}) == 24
+
+
+# What light becomes for a reader without one kind of cone, in linear RGB (Machado, Oliveira and Fernandes 2009).
+EYES = {
+    "all cones": np.eye(3),
+    "no long": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no medium": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "no short": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def seen(colour: str, eyes: Any) -> np.ndarray:
+    """CIELAB of a colour as such a reader sees it."""
+    share = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear = np.clip(eyes @ np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4), 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+    x, y, z = (np.cbrt(at) if at > 0.008856 else 7.787 * at + 16 / 116 for at in xyz / [0.95047, 1, 1.08883])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize("marks", [DASHES, SHAPES])
+@pytest.mark.parametrize("colours", [GROUPS, [IN_THE_DARK[each] for each in GROUPS]], ids=["light", "dark"])
+def test_ten_groups_are_told_apart_by_every_reader(colours: Sequence[str], marks: Sequence[Any], eyes: str) -> None:
+    looks = [(seen(colours[k % len(colours)], np.array(EYES[eyes])), marks[k % len(marks)]) for k in range(10)]
+    for (one, mark), (other, its) in combinations(looks, 2):
+        assert mark != its or np.linalg.norm(one - other) > 20  # 2.3 is what an eye just notices
 
 
 def test_every_colour_has_one_for_the_dark() -> None:
