@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -324,6 +325,11 @@ def _reported_cost(tokens: Mapping[str, Tokens], price: Price, unanswered: int) 
     return total
 
 
+@cache
+def _as_json() -> TypeAdapter[Summary]:  # to make one takes longer than to read a summary
+    return TypeAdapter(Summary)
+
+
 def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
     """Return the summary of a run, from the cache in its folder if the run has not changed since.
 
@@ -332,7 +338,7 @@ def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
     seal, _, text = (folder.kept(SUMMARY) or "").partition("\n")
     is_held = folder.is_running()  # before the journal is read: a run that ends in between would seem killed
     if seal == _seal(folder, is_held, read_last_event(folder.journal), text):
-        return TypeAdapter(Summary).validate_json(text)
+        return _as_json().validate_json(text)
     from behavesim.analysis.run import Run
 
     run = Run.load(folder.path)
@@ -342,7 +348,7 @@ def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
 def save_summary(run: Run) -> Summary:
     """Return the summary of a loaded run, and write it to the cache if the folder allows that."""
     found = summary(run)
-    text = TypeAdapter(Summary).dump_json(found).decode()
+    text = _as_json().dump_json(found).decode()
     with suppress(JournalError):  # the summary can be shown even if the disk is full
         run.folder.keep(SUMMARY, f"{_seal(run.folder, run.is_held, len(run.events_at), text)}\n{text}")
     return found

@@ -166,10 +166,14 @@ class ShownRun:
 
 @dataclass(frozen=True)
 class Listing:
-    """Summaries of the readable runs, and error messages for the others by name: the path below the folder served."""
+    """Summaries of the readable runs, and error messages for the others by name: the path below the folder served.
+
+    `unread` is the number of runs that are still to be read.
+    """
 
     summaries: tuple[Summary, ...]
     unreadable: Mapping[str, str]
+    unread: int = 0
 
 
 class ServedRuns:
@@ -182,6 +186,7 @@ class ServedRuns:
         self._held: OrderedDict[str, ShownRun] = OrderedDict()
         # by name: the identity of the run's files when they were read, None to read them again, and what they said
         self._summaries: dict[str, tuple[tuple[object, ...] | None, Summary | str]] = {}
+        self._so_far: dict[str, Summary | str] = {}  # what the listing that is being made knows by now
         self._listing = Cached(self._list, self._budget)
         # each comparison is cached before it is computed, which its first `value` does
         self._comparison = lru_cache(HELD)(
@@ -212,6 +217,11 @@ class ServedRuns:
         """Return all runs, those of experiments included: running ones first, then the most recently changed."""
         return self._listing.value()
 
+    def listing_so_far(self) -> Listing:
+        """Return the runs that the listing which is being made has read by now, the most recently changed first."""
+        known = dict(self._so_far)
+        return replace(_listing(known), unread=max(0, len(self._names()) - len(known)))
+
     def compared(self, names: Sequence[str]) -> Page:
         """Return the page of a comparison of some runs; raises UsageError if none is named or one is missing.
 
@@ -236,10 +246,12 @@ class ServedRuns:
         return known[name]
 
     def _list(self) -> Listing:
-        # A run that cannot be read has its error message in `unreadable` instead. Only runs that have changed are read.
-        found = {}
-        for name, folder in self._names().items():
-            identity, changed_at = _identity(folder)
+        # A run that cannot be read has its error message in `unreadable` instead. Only runs that have changed are read,
+        # the newest first: those of 10 000 candidates take a second each.
+        found = {name: (folder, *_identity(folder)) for name, folder in self._names().items()}
+        self._so_far = {}
+        summaries = {}
+        for name, (folder, identity, changed_at) in sorted(found.items(), key=lambda each: -each[1][2]):
             known = self._summaries.get(name)
             if known is None or known[0] != identity:
                 try:
@@ -248,13 +260,15 @@ class ServedRuns:
                     known = identity, str(error)
             if changed_at > time.time() - SETTLED_S:
                 known = None, known[1]  # the next commit may leave the same size and time
-            found[name] = changed_at, known
-        self._summaries = {name: known for name, (_, known) in found.items()}  # without the runs that are gone
-        newest_first = sorted(found.items(), key=lambda pair: -pair[1][0])
-        each = [(name, summary) for name, (_, (_, summary)) in newest_first]
-        summaries = [summary for _, summary in each if isinstance(summary, Summary)]
-        unreadable = {name: why for name, why in each if isinstance(why, str)}
-        return Listing(tuple(sorted(summaries, key=lambda each: each.state != "running")), unreadable)
+            summaries[name], self._so_far[name] = known, known[1]
+        self._summaries = summaries  # without the runs that are gone
+        return _listing(self._so_far)
+
+
+def _listing(read: Mapping[str, Summary | str]) -> Listing:
+    summaries = [each for each in read.values() if isinstance(each, Summary)]
+    unreadable = {name: why for name, why in read.items() if isinstance(why, str)}
+    return Listing(tuple(sorted(summaries, key=lambda each: each.state != "running")), unreadable)
 
 
 def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:

@@ -33,6 +33,8 @@ POLL_S = 2.0
 READERS = 4
 # Seconds that a request waits for what is being read; then it gets a page that says so and asks again by itself.
 WAIT_S = 10.0
+# Seconds that a request for the list of runs waits; then it gets those that were read by then.
+LIST_WAIT_S = 2.0
 # Largest number of connections at once; further ones are closed immediately. It bounds memory and descriptors.
 CONNECTIONS = 256
 # Seconds after its start at which a connection is closed, or as soon as the answer under way is sent; so many seconds
@@ -136,8 +138,7 @@ class _Site:
         try:
             return await handler(request)
         except TimeoutError:  # a run of 10 000 candidates may take minutes; the reading goes on meanwhile
-            headers = {"Retry-After": str(ASK_AGAIN_S)}
-            return web.Response(status=202, text=waiting_page(), content_type="text/html", headers=headers)
+            return _unfinished(waiting_page())
         except UsageError as error:
             raise web.HTTPNotFound(text=f"{printable(str(error))}\n") from None
         except BehavesimError as error:
@@ -176,7 +177,11 @@ class _Site:
             return False
 
     async def _list(self, request: web.Request) -> web.Response:
-        found = await self._read("listing", self._runs.listing)
+        try:
+            found = await self._read("listing", self._runs.listing, wait_s=LIST_WAIT_S)
+        except TimeoutError:  # many runs of 10 000 candidates, which nobody has listed since this version came
+            found = self._runs.listing_so_far()
+            return _unfinished(runs_page(found.summaries, found.unreadable, found.unread))
         return web.Response(text=runs_page(found.summaries, found.unreadable), content_type="text/html")
 
     async def _compare(self, request: web.Request) -> web.Response:
@@ -223,15 +228,17 @@ class _Site:
     def _compared_page(self, names: Sequence[str]) -> bytes:
         return gzip.compress(html(self._runs.compared(names)).encode(), compresslevel=5, mtime=0)
 
-    async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
-        """Call `find` in a thread of `pool`, by default a reader; raises TimeoutError after WAIT_S seconds."""
+    async def _read(
+        self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None, wait_s: float | None = None
+    ) -> T:
+        """Call `find` in a thread of `pool`, by default a reader; raises TimeoutError after `wait_s`, or WAIT_S."""
         # equal requests share one call: else each reload of a slow page would make it once more
         if key not in self._under_way:
             reading = asyncio.get_running_loop().run_in_executor(pool or self._readers, find)
             self._under_way[key] = reading
             reading.add_done_callback(lambda _: self._under_way.pop(key))
         # shielded: neither a client that leaves nor the time limit may cancel a reading for which others wait
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(WAIT_S if wait_s is None else wait_s):
             found: T = await asyncio.shield(self._under_way[key])
         return found
 
@@ -253,6 +260,11 @@ class _HangingUp(asyncio.Protocol):
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(HEADERS)
+
+
+def _unfinished(page: str) -> web.Response:
+    """Return the response of a page that asks again by itself, as what it is to show is still being made."""
+    return web.Response(status=202, text=page, content_type="text/html", headers={"Retry-After": str(ASK_AGAIN_S)})
 
 
 def _gzipped(request: web.Request, body: bytes, kind: str) -> web.Response:

@@ -29,7 +29,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
 from behavesim.base.errors import UsageError
-from behavesim.base.text import short_name
+from behavesim.base.text import count_noun, short_name
 from behavesim.reports.charts import IN_THE_DARK, Chart
 from behavesim.reports.comparison_tables import remarks
 from behavesim.reports.markup import html_table, in_html
@@ -346,14 +346,22 @@ def _text(*path: str) -> str:
 
 # Seconds after which a browser asks again for a page that was still being made.
 ASK_AGAIN_S = 5
+RELOADS = f"The page reloads by itself every {ASK_AGAIN_S} s."
+RELOAD = f'<meta http-equiv="refresh" content="{ASK_AGAIN_S}">'
 
 
-def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> str:
-    """Return the HTML page of a list of runs; `unreadable` has the reason for each run that cannot be read."""
+def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str], unread: int = 0) -> str:
+    """Return the HTML page of a list of runs; `unreadable` has the reason for each run that cannot be read.
+
+    While `unread` runs are still to be read, the page says so and loads again after ASK_AGAIN_S.
+    """
     names = [_run(summary.run) for summary in summaries]  # these need markup, which a table's cells cannot hold
     rows = html_table(runs_table(summaries), names) if summaries else "<p>There are no runs here yet.</p>"
     damaged = "".join(f"<li>{in_html(name)}: {in_html(why)}</li>" for name, why in unreadable.items())
     rest = f"<h2>Cannot be read</h2><ul>{damaged}</ul>" if damaged else ""
+    if unread:
+        more = f"<p>{count_noun(unread, 'older run')} still to be read. {RELOADS}</p>"
+        return _runs_page("Runs", f"{more}{rows if summaries else ''}{rest}", RELOAD)
     if summaries:
         script = "\n".join(_text("scripts", name) for name in ("elements.js", "runs.js"))
         rest += f'<script type="module">{script}</script>'
@@ -362,8 +370,7 @@ def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> st
 
 def waiting_page() -> str:
     """Return the HTML page that stands for one that is still being made, and loads it again after ASK_AGAIN_S."""
-    said = f"A run with many candidates takes longer. The page reloads by itself every {ASK_AGAIN_S} s."
-    return _runs_page("Preparing this page", f"<p>{said}</p>", f'<meta http-equiv="refresh" content="{ASK_AGAIN_S}">')
+    return _runs_page("Preparing this page", f"<p>A run with many candidates takes longer. {RELOADS}</p>", RELOAD)
 
 
 def _run(name: str) -> str:

@@ -229,6 +229,33 @@ async def test_a_page_that_takes_long_says_so_and_asks_again_until_it_is_there(
     assert (await client.get(f"{address}/runs/first")).status == 200
 
 
+async def test_the_list_shows_the_runs_that_it_has_read_while_it_reads_older_ones(
+    address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, of_one = threading.Event(), served_runs.load_summary
+    summaries: list[Any] = []
+
+    def slow(folder: Any, is_kept: bool) -> Any:
+        if summaries:  # any but the first
+            done.wait()
+        summaries.append(of_one(folder, is_kept))
+        return summaries[-1]
+
+    monkeypatch.setattr(served_runs, "load_summary", slow)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(server, "LIST_WAIT_S", 0.01)
+        said = ""
+        while "/second" not in said and "first" not in said:
+            async with client.get(f"{address}/") as answer:
+                assert (answer.status, answer.headers["Retry-After"]) == (202, "5")
+                said = await answer.text()
+    assert "1 older run still to be read" in said and '<meta http-equiv="refresh"' in said
+    done.set()
+    async with client.get(f"{address}/") as answer:
+        whole = await answer.text()
+    assert answer.status == 200 and "second" in whole and "first" in whole and "refresh" not in whole
+
+
 def test_all_that_is_found_out_anew_takes_a_share_of_a_core_together_and_each_has_its_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
