@@ -48,7 +48,7 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState, text_hash
-from behavesim.task import InWords, Objective, Task
+from behavesim.task import InWords, Objective, Task, instances_of
 from behavesim.task.evaluated import EvaluatorTask
 
 # Most characters of a hint that prompts show: 50 words were asked for, and some models write pages.
@@ -77,6 +77,8 @@ class Prompts:
     answering: AnswerFormat
     # The template, whose long docstrings the contract gives once for all programs; "" if programs keep theirs.
     documented: str = ""
+    # Whether the best programs are tried on instances that no program has seen, when the search has ended.
+    is_tried_unseen: bool = False
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Prompts:
@@ -101,7 +103,11 @@ class Prompts:
             "files": answering.files,
         }
         wording = Wording.load(settings.prompts, answering.variant)
-        prompts = cls(wording, said, task.objective_on("search"), InWords(task), settings, answering, documented)
+        objective, unseen = (
+            task.objective_on("search"),
+            settings.recommend and len(instances_of(task, "validation")) > 0,
+        )
+        prompts = cls(wording, said, objective, InWords(task), settings, answering, documented, unseen)
         prompts._refuse_too_few_tokens()
         return prompts
 
@@ -134,7 +140,7 @@ class Prompts:
         `words` are further parts of the text by their names in `wording.PARTS`.
         """
         says = self.settings.prompt_feedback != "none"
-        known = dict(parts_of(programs, self.objective, says, self._limit_s, self._code))
+        known = dict(parts_of(programs, self.objective, says, self._limit_s, self._code, self.is_tried_unseen))
         if says:
             del known["goal"]  # the run's own goal is filled in when the prompt is sent
         parts = {"spread": compare_by_instance(programs, self.objective) if says else "", **known, **words}
@@ -149,7 +155,9 @@ class Prompts:
         members = [state.members[each] for each in programs if each in state.members]
         has_leader = has_place(asked.prompt.text, "leader")
         told = {
-            "leader": lambda: leader_in_words(state, members, self._limit_s, self._code) if members else "",
+            "leader": lambda: (
+                leader_in_words(state, members, self._limit_s, self._code, self.is_tried_unseen) if members else ""
+            ),
             "run": lambda: describe_run(state, members, self.in_words, has_leader),
             "failures": lambda: failures_in_words(state, programs),
             "goal": lambda: goal_in_words(state),

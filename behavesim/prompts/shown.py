@@ -23,12 +23,10 @@ from behavesim.state.race import is_mean, told_apart
 from behavesim.state.state import RunState
 from behavesim.state.views import Attempt, BehaviourGroup
 from behavesim.task import InWords, Objective
+from behavesim.task.task import REACHED
 
 # Most instances whose scores prompts show; of a task with more, the program's score and a table of this many.
 INSTANCES_SHOWN = 8
-# Gaps to the best known score up to this fraction are nothing to win: such scores are written down with 7 digits.
-REACHED = 1e-6
-
 
 # The words before the best program where it is none of those to start from. The offline proposer leaves that one out.
 LEADER = "The best program so far, to compare with."
@@ -37,12 +35,17 @@ Code = Callable[[str], str]
 
 
 def parts_of(
-    programs: Sequence[Member], objective: Objective, scores: bool, limit_s: float = 0.0, code: Code = add_fence
+    programs: Sequence[Member],
+    objective: Objective,
+    scores: bool,
+    limit_s: float = 0.0,
+    code: Code = add_fence,
+    is_tried_unseen: bool = False,
 ) -> Mapping[str, str]:
     """Return the parts of a text that are about programs, at least one, by the names in `wording.PARTS`.
 
     `scores`: whether scores, metrics and feedback are shown. `limit_s` is the limit on CPU times in seconds, beside
-    which these are shown; 0 leaves them out.
+    which these are shown; 0 leaves them out. `is_tried_unseen`: whether the run ends with unseen instances.
     """
     one = len(programs) == 1
     last = "second" if len(programs) == 2 else "last"
@@ -59,7 +62,7 @@ def parts_of(
         "goal": f"better than {'it' if one else 'all of them'}",
         "base": "the last program above" if one else "program 1 above",
         "best": "it" if one else "the best of them",
-        "reached": _reached(programs[-1], objective, title) if scores else "",
+        "reached": _reached(programs[-1], objective, title, is_tried_unseen) if scores else "",
     }
 
 
@@ -96,15 +99,21 @@ def _facts(program: Member, objective: Objective, scores: bool, limit_s: float, 
     return " ".join([*filter(None, facts), "Its code:"])
 
 
-def leader_in_words(state: RunState, shown: Sequence[Member], limit_s: float, code: Code) -> str:
-    """Return the best program so far with score, idea and code; "" if it is among `shown`, or another as good is."""
+def leader_in_words(
+    state: RunState, shown: Sequence[Member], limit_s: float, code: Code, is_tried_unseen: bool = False
+) -> str:
+    """Return the best program so far with score, idea and code; "" if it is among `shown`, or another as good is.
+
+    `is_tried_unseen`: whether the run ends with unseen instances.
+    """
     leader = state.leader
     if leader is None or any(each.utility >= leader.utility for each in shown):
         return ""
     said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s, is_best=True)}", code(leader.source)]
     # what is said of the best of `shown` below need not be said twice
-    is_said = any(_reached(each, state.objective, "") for each in shown)
-    return "\n\n".join(filter(None, [*said, "" if is_said else _reached(leader, state.objective, "It")]))
+    is_said = any(_reached(each, state.objective, "", is_tried_unseen) for each in shown)
+    reached = "" if is_said else _reached(leader, state.objective, "It", is_tried_unseen)
+    return "\n\n".join(filter(None, [*said, reached]))
 
 
 def programs_to_vary(prompt: str) -> list[str]:
@@ -116,7 +125,12 @@ def programs_to_vary(prompt: str) -> list[str]:
 def goal_in_words(state: RunState) -> str:
     """Return what a new program should score, as "better than 6.21, the best so far"; "better" if nothing has run."""
     leader = state.leader
-    return "better" if leader is None else f"better than {leader.score:.6g}, the best so far"
+    if leader is None:
+        return "better"
+    gap = state.objective.gap(leader.score)
+    if gap is not None and abs(gap) <= REACHED:  # to ask for more would be to ask for what may not exist
+        return f"no worse than {leader.score:.6g}, the best known"
+    return f"better than {leader.score:.6g}, the best so far"
 
 
 def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], code: Code) -> str:
@@ -150,16 +164,19 @@ def _may_be_chance(one: Member | Attempt, other: Member | Attempt) -> bool:
     return are_means and not told_apart(one.scores, other.scores)
 
 
-def _reached(program: Member, objective: Objective, name: str) -> str:
+def _reached(program: Member, objective: Objective, name: str, is_tried_unseen: bool) -> str:
     """Return what else to ask for if a program, called `name`, is at least as good as the best known; else ""."""
     gap = objective.gap(program.score)
-    if gap is None or gap > REACHED:
+    if gap is None or not objective.is_reached(program.score):
         return ""
     than = "as good as" if gap >= -REACHED else "better than"
-    return (
-        f"{name} is {than} the best score known, so a better one may not exist. If you see no way to one, write a "
-        "program that reaches the same score in another way, or in less CPU time."
-    )
+    said = f"{name} is {than} the best score known, so a better one may not exist."
+    if is_tried_unseen:
+        return (
+            f"{said} In the end the best programs are tried on instances that no program has seen: write one that "
+            "reaches its score by its method and not by luck, so that it does so there too."
+        )
+    return f"{said} If you see no way to one, write a program that reaches the same score in another way."
 
 
 def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str:

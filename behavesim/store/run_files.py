@@ -67,6 +67,7 @@ class RunFiles:
         leader = state.leader
         if leader is not None and leader is not self._written:
             write_best(self._folder, state, self._suffix)
+            self._tell_of_best_known(leader, state)
             self._written = leader
             self._write_patch(state)
         elif isinstance(event, RunStopped):  # the digest is another one by now
@@ -100,6 +101,16 @@ class RunFiles:
             self._tell(f"best.patch cannot be written, as the commit's files cannot be read: {error.strerror}")
             return
         replace_file(self._folder.path / "best.patch", patch)
+
+    def _tell_of_best_known(self, leader: Member, state: RunState) -> None:
+        known = state.objective.best_known
+        if known is None or not state.objective.is_reached(leader.score):
+            return
+        if self._written is None or not state.objective.is_reached(self._written.score):
+            self._tell(
+                f"the best program scores {leader.score:.6g}, and the best known is {known:.6g}: what follows may "
+                "bring nothing better. Ctrl-C ends the run here; --set until_gap=1e-6 ends one by itself"
+            )
 
     def _tell_of_estimates(self, reply: Reply, state: RunState) -> None:
         if self._has_told_of_estimates or not any(call.estimated_completion for call in reply.calls):

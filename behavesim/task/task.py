@@ -40,6 +40,10 @@ Direction = Literal["minimise", "maximise"]
 _AMERICAN = {"minimize": "minimise", "maximize": "maximise"}
 
 
+# Gaps to the best known score up to this fraction are nothing to win: such scores are written down with 7 digits.
+REACHED = 1e-6
+
+
 @dataclass(frozen=True)
 class Objective:
     """Whether scores are minimised or maximised, and the best score known.
@@ -72,6 +76,11 @@ class Objective:
         if not self.best_known:
             return None
         return (self.utility(self.best_known) - self.utility(score)) / abs(self.best_known)
+
+    def is_reached(self, score: float) -> bool:
+        """Return whether a score is at least as good as `best_known`, to six digits; False if no best is known."""
+        gap = self.gap(score)
+        return gap is not None and gap <= REACHED
 
 
 class InvalidSolution(ValueError):

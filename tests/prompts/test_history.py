@@ -16,6 +16,7 @@ from behavesim.prompts.shown import (
     LISTED_IDEA,
     describe_run,
     failures_in_words,
+    goal_in_words,
     ideas_in_words,
     leader_in_words,
     mechanism,
@@ -177,6 +178,9 @@ def test_that_nothing_may_be_left_to_win_is_said_once() -> None:
     assert "may not exist" in leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, str)
     near = replace(PROGRAMS[1], score=2.0 + 1e-7, utility=-2.0 - 1e-7)
     assert "may not exist" not in leader_in_words(state, [near], 0.0, str)
+    assert goal_in_words(state) == "no worse than 2, the best known"
+    state.best = replace(state.best, score=1.5, utility=-1.5)
+    assert goal_in_words(state) == "better than 1.5, the best so far"
 
 
 def test_a_tuned_program_is_shown_with_the_numbers_on_which_its_score_depends() -> None:

@@ -77,6 +77,15 @@ def test_it_is_written_once_until_there_is_a_better_one(tmp_path: Path) -> None:
     assert "second" in written.folder.best.read_text()
 
 
+def test_that_the_best_known_is_reached_is_told_once(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    for candidate, score in ((1, 2.5), (2, 2.0 + 1e-7), (3, 2.0), (4, 1.9)):
+        written.state.best = Member(candidate, "def f(): ...", score, -score)
+        written.hears(Evaluated(candidate, "def f(): ...", score, (score,), ()))
+        assert len(written.told) == (candidate > 1)
+    assert "the best known is 2" in written.told[0] and "until_gap" in written.told[0]
+
+
 def test_what_happens_to_a_run_is_logged_and_what_happens_in_it_is_not(tmp_path: Path) -> None:
     written = Written(tmp_path)
     for event in (
