@@ -1,6 +1,6 @@
 """Measures how fast BehaveSim is beside the fastest peers, and how the time grows.
 
-    pip install behavesim[bench]
+    pip install ".[bench]"
     python -m benchmarks.similarity [--rounds 7] [--growth] [--bits]
 
 Ours and the peer take turns; the table has medians of CPU time, one thread each. Where the peer would take minutes, it

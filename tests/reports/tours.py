@@ -2,7 +2,7 @@
 
 The run is one of `tsp`. On the left are the tours of the template and of the recommended program, city by city, on a
 held-out instance of 50 cities: of these the one on which the gain is the median. On the right is the certificate: the
-gain on each fresh instance of the race, their mean and its interval. Where nothing moves, it shows whole tours.
+gain on each fresh instance of the race, their mean and its interval; the template is the line at 0. Where nothing moves, it shows whole tours.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ text {{ font: 13px sans-serif; fill: #333 }}
 .back, .panel {{ fill: #fff }}
 .panel {{ stroke: #ccc }}
 .cities {{ fill: #333 }}
+.tick {{ text-anchor: end; font-size: 11px }}
 .tour {{ fill: none; stroke-width: 2; stroke-dasharray: 1 }}
 .template {{ stroke: #D55E00 }}
 .found {{ stroke: #0072B2 }}
@@ -82,15 +83,15 @@ def _tours(run: bs.LoadedRun, template_source: str, source: str) -> list[str]:
     assert isinstance(route, bs.Route)
     places = np.array(route.places) * SIDE
     drawn = []
-    for name, kind, verdict in (("template", "template", template), ("what the search found", "found", found)):
+    for name, kind, verdict in (("template", "template", template), ("recommended program", "found", found)):
         tour = verdict.trajectories[number]
         assert isinstance(tour, bs.Trajectory)
         said = f"{name}:", f"a tour of length {verdict.scores[number]:.2f}"
-        drawn.append(_frame(*said) + _tour(places, tour.state(len(tour) - 1), kind))
+        drawn.append(frame(*said) + _tour(places, tour.state(len(tour) - 1), kind))
     return drawn
 
 
-def _frame(first: str, second: str) -> str:
+def frame(first: str, second: str) -> str:
     """Two lines of text above an empty panel."""
     return (
         f'<text y="-32">{first}</text><text y="-15">{second}</text>'
@@ -127,11 +128,16 @@ def _certificate(run: bs.LoadedRun, certificate: Certificate, interval: tuple[fl
         f'<line class="line {kind}" x2="{SIDE}" y1="{height(gain):.1f}" y2="{height(gain):.1f}"/>'
         for kind, gain in (("template", 0.0), ("found", certificate.gain))
     )
+    shorter = sum(gain > 0 for gain in gains)
     said = (
-        f"{len(gains)} maps that nothing saw before:",
-        (f"{100 * certificate.gain:.1f} % shorter [{100 * least:.1f}, {100 * most:.1f}]"),
+        f"{len(gains)} further maps: {100 * certificate.gain:.1f} % shorter",
+        f"[{100 * least:.1f}, {100 * most:.1f}]; longer or equal on {len(gains) - shorter}",
     )
-    return _frame(*said) + band + lines + dots + f'<text x="2" y="{height(0.0) + 15:.1f}">0: the template</text>'
+    ticks = "".join(
+        f'<text class="tick" x="-12" y="{height(at / 100) + 4:.1f}">{at} %</text>'
+        for at in range(10 * int(10 * low), int(100 * high) + 1, 10)
+    )
+    return frame(*said) + band + lines + dots + ticks
 
 
 if __name__ == "__main__":
