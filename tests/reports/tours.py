@@ -2,7 +2,8 @@
 
 The run is one of `tsp`. On the left are the tours of the template and of the recommended program, city by city, on a
 held-out instance of 50 cities: of these the one on which the gain is the median. On the right is the certificate: the
-gain on each fresh instance of the race, their mean and its interval; the template is the line at 0. Where nothing moves, it shows whole tours.
+gain on each fresh instance of the race, their mean and its interval; the template is the line at 0. Where nothing
+moves, it shows whole tours.
 """
 
 from __future__ import annotations
