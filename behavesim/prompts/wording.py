@@ -247,6 +247,7 @@ STATELESS = (
     "It must keep nothing between calls: some are repeated in a fresh process and another order (not timed); a program "
     "that answers otherwise there is rejected."
 )
+COUNTED = "- It counts its steps and does not read the clock, so that it scores the same on every machine."
 UNSEEDED = "- Unseeded random numbers are the same in every run."
 SEEDED = "- Random numbers must be seeded anew in each call, or its answers depend on the calls before."
 
@@ -372,6 +373,7 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
         f"- It has {timeout_s:g} s of CPU time{together}{compiling}, {memory_mb} MB and one thread.",
         "- It may import the standard library of Python 3.11, numpy, scipy and numba, but use no files, network or "
         "other processes.",
+        COUNTED,
         SEEDED if task.stateless else UNSEEDED,
         f"- An exception, a broken rule or a passed limit{on_any} loses the program.",
         f"- {_objective(task, count)}",
