@@ -242,6 +242,7 @@ def _tuning(run: Run) -> TuningBrought | None:
 def _noise(run: Run) -> Noise | None:
     """Return how large a difference is chance, from the ten best programs and the template."""
     from behavesim.state.race import chance, is_mean, spread_of_pairs
+    from behavesim.task.task import REACHED
 
     programs = [*run.ranked()[:TOP], *filter(None, [run.template])]
     if any(each.score is None or not is_mean(each.score, each.scores) for each in programs if not each.raced):
@@ -250,8 +251,9 @@ def _noise(run: Run) -> Noise | None:
     if spread is None:
         return None
     count = len(programs[0].scores)
-    more = max(ENOUGH, 4 * count)
-    return Noise(chance(spread, count), count, more, chance(spread, more))
+    more, difference = max(ENOUGH, 4 * count), chance(spread, count)
+    # programs that all reach the same say nothing of what luck can do
+    return Noise(difference, count, more, chance(spread, more)) if difference > REACHED else None
 
 
 def state_of(run: Run) -> State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import RecommendedProgram, load_summary, save_summary, state_of, summary
 from behavesim.analysis.table import Scored
 from behavesim.base.tokens import Usage
+from behavesim.state.events import Evaluated
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 
 USED = Usage(prompt=100, cached=40, completion=30, reasoning=20)
@@ -107,6 +109,18 @@ def test_the_mean_gap_is_of_the_ten_best_distinct_programs(tmp_path: Path) -> No
     run = journalled(tmp_path / "first", started(), *(feasible(n, score) for n, score in enumerate(scores)), *copies)
     best = [3.0, 3.0, *scores[1:9]]
     assert summary(run).top10_gap == pytest.approx(sum((score - 2) / 2 for score in best) / 10)
+
+
+@pytest.mark.parametrize(("apart", "is_known"), [(0.1, True), (1e-12, False)])
+def test_programs_that_reach_the_same_say_nothing_of_chance(tmp_path: Path, apart: float, is_known: bool) -> None:
+    tours = ([0, 1, 2, 3], [0, 1, 3, 2])
+    begun, template = started()
+    assert isinstance(template, Evaluated)
+    one, other = (4.0, 6.0), (4.0 - apart, 6.0 + apart)
+    programs = [feasible(n, 5.0, *tours, scores=each) for n, each in enumerate((one, other))]
+    run = journalled(tmp_path / "first", [begun, replace(template, score=5.0, scores=(4.0, 6.0))], *programs)
+    noise = summary(run).noise
+    assert (noise is not None) == is_known and (noise is None or noise.instances == 2)
 
 
 def test_tokens_are_summed_over_models(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from behavesim.task import TaskReference
 from tests.reports.tours import HEAD, MARGIN, SIDE, STYLE, frame
 
 
-def routes(instance: Any, visits: NDArray[Any]) -> str:
+def routes(instance: Any, visits: NDArray[Any], longest: float) -> str:
     """The way of a vehicle, a loop for each route: it begins and ends at node 0, the square."""
     places = np.array(instance.places) * SIDE
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places[[0, *visits, 0]])
@@ -32,30 +32,31 @@ def routes(instance: Any, visits: NDArray[Any]) -> str:
     return f'<path d="{path}"/>{dots}<rect class="cities" x="{x:.1f}" y="{y:.1f}" width="10" height="10"/>'
 
 
-def disks(instance: Any, state: NDArray[Any]) -> str:
+def disks(instance: Any, state: NDArray[Any], longest: float) -> str:
     """Disks in the unit square."""
     circles = state.reshape(-1, 3) * SIDE
     return "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"/>' for x, y, r in circles)
 
 
-def schedule(instance: Any, jobs: NDArray[Any]) -> str:
-    """A row for each machine and a bar for each step, from left to right in time; a job has one shade throughout."""
+def schedule(instance: Any, jobs: NDArray[Any], longest: float) -> str:
+    """A row for each machine and a bar for each step, from time 0 to `longest`; a job has one shade throughout."""
     count, steps = instance.times.shape
     free, ready, done = np.zeros(instance.machines.max() + 1), np.zeros(count), np.zeros(count, dtype=int)
-    height, second, bars = SIDE / len(free), SIDE / (1.15 * instance.times.sum() / len(free)), []
+    height, unit, bars = SIDE / len(free), SIDE / longest, []
     for job in jobs:
         machine, time = instance.machines[job, done[job]], instance.times[job, done[job]]
         begin = max(free[machine], ready[job])
         free[machine] = ready[job] = begin + time
         done[job] += 1
-        place = f'x="{begin * second:.1f}" y="{machine * height:.1f}" width="{time * second:.1f}"'
+        place = f'x="{begin * unit:.1f}" y="{machine * height:.1f}" width="{time * unit:.1f}"'
         bars.append(f'<rect {place} height="{0.8 * height:.1f}" fill-opacity="{0.25 + 0.7 * job / count:.2f}"/>')
     assert (done == steps).all()
     return "".join(bars)
 
 
-# By recording: what its solutions are called, their unit, and how one is drawn from its instance and last state.
-DRAWN: Mapping[str, tuple[str, Callable[[Any, NDArray[Any]], str]]] = {
+# By recording: what is said of a score, and how a solution is drawn from its instance, its last state and the template's
+# score there.
+DRAWN: Mapping[str, tuple[str, Callable[[Any, NDArray[Any], float], str]]] = {
     "cvrp": ("routes of length", routes),
     "circle_packing": ("sum of the radii", disks),
     "job_shop": ("done after", schedule),
@@ -74,7 +75,7 @@ def panels(name: str, runs: Path) -> list[str]:
     for who, kind, program in (("the template", "template", template), ("what the search found", "found", found)):
         trajectory = program.trajectories[number]
         assert isinstance(trajectory, bs.Trajectory)
-        shown = draw(instance, trajectory.state(len(trajectory) - 1))
+        shown = draw(instance, trajectory.state(len(trajectory) - 1), template.scores[number])
         head = frame(f"{name}, {who}:", f"{said} {program.scores[number]:.5g}")
         drawn.append(f'{head}<g class="{kind}">{shown}</g>')
     return drawn
