@@ -54,8 +54,8 @@ def schedule(instance: Any, jobs: NDArray[Any], longest: float) -> str:
     return "".join(bars)
 
 
-# By recording: what is said of a score, and how a solution is drawn from its instance, its last state and the template's
-# score there.
+# By recording: what is said of a score, and how a solution is drawn from its instance, its last state and the
+# score of the template there.
 DRAWN: Mapping[str, tuple[str, Callable[[Any, NDArray[Any], float], str]]] = {
     "cvrp": ("routes of length", routes),
     "circle_packing": ("sum of the radii", disks),
