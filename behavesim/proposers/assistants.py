@@ -28,7 +28,6 @@ from pydantic import Field
 
 from behavesim.base.config import Adjustable
 from behavesim.base.errors import UsageError
-from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage, token_count
 from behavesim.programs.answer import add_fence, blocks, fenced_blocks, outside, thought_in
 from behavesim.proposers.command import LONGEST_OUTPUT, Ended, how_it_ended, run_shell
@@ -278,8 +277,8 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
     """Calls a coding assistant for each reply, in a temporary folder and a process group of its own.
 
     The folder holds `prompt.md` and the last program that the prompt shows. The assistant gets this process's
-    environment without the keys of others. Its tokens and its cost are as it says. When a call is over, all its
-    processes are killed and the folder is removed.
+    environment without the keys of others. Its tokens and its cost are as it says. When a call is over, its processes
+    are killed, but for those that left its group and cleared their environment, and the folder is removed.
     """
 
     settings_type = AssistantSettings
@@ -352,13 +351,15 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
             if not (changed := _changed(folder, files)):
                 return self._judge(ended, report)
             # also where the call failed: it is paid for
-            said = _reply_with(report.text, changed, is_named=any(f"=== file: {path} ===" in text for path in files))
+            is_named = any(f"=== file: {path} ===" in text for path in files)
+            said = _reply_with(self._secrets.clean(report.text), changed, is_named)  # cleaned before its idea is cut
             return Completion(self._secrets.clean(said), None, report.usage or Usage())
         except OSError as error:
             return self._fault(f"cannot be started: {error.strerror}", None, is_setup=True)
         finally:  # without await, which a second cancellation would end
             _kill_marked(mark)
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(RecursionError):  # up to Python 3.12 of folders in folders; the reply is worth more
+                shutil.rmtree(folder, ignore_errors=True)
 
     async def _run(self, text: str, files: Sequence[str], folder: Path, mark: str) -> tuple[Ended | None, Report]:
         """Call the assistant; return how it ended, None if its time was up, and what it says of the call."""
@@ -396,7 +397,8 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
         hint = f"; sign in: {self.assistant.sign_in}" if is_setup and _SIGNED_OUT.search(what) else ""
         # what reports no tokens may have taken some
         may_be_billed = usage is None and not is_setup
-        message = one_line(f"{self.assistant.name}: {what}{hint}")
+        # whole: it is cleaned before it is cut, which could leave a part of a key that no pattern knows
+        message = f"{self.assistant.name}: {what}{hint}"
         return Fault(action, message, usage, is_setup=is_setup, may_be_billed=may_be_billed)
 
 

@@ -108,6 +108,8 @@ def how_it_ended(ended: Ended) -> str:
 LONGEST_OUTPUT = 4 * 2**20
 # Seconds between two looks whether a command has ended whose outputs are still open.
 _LOOK_S = 0.1
+# Seconds in which the outputs of an ended command are read to their end; a pipe holds 64 KB.
+DRAINED_S = 5.0
 # Most bytes that are read from an output at once.
 _PIECE = 1 << 16
 # Seconds to wait until a killed process has ended.
@@ -131,24 +133,32 @@ async def run_shell(
 ) -> Ended:
     """Run a command line in a shell with `text` on its standard input; return its exit code and output.
 
-    It returns when the shell has ended and no process holds its outputs open; there is no time limit. `clear`, if
-    given, is called once the shell has ended, to end such processes. If cancelled, it kills the command's process
-    group. Raises OSError if the shell cannot be started.
+    It returns when the shell has ended and no process holds its outputs open; there is no time limit. If `clear` is
+    given, what the shell leaves running does not keep it: once the shell has ended, its process group is killed and
+    `clear` is called, to end those that left the group, and after DRAINED_S outputs that are open yet are closed. If
+    cancelled, it kills the command's process group. Raises OSError if the shell cannot be started.
     """
     process, transport = await _start_or_kill(command, environment)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    written = asyncio.gather(_write(process.stdin, text), _read(process.stdout), _read(process.stderr))
+    out, err = bytearray(), bytearray()
+    exchange = (_write(process.stdin, text), _read(process.stdout, out), _read(process.stderr, err))
+    parts = [asyncio.create_task(part) for part in exchange]
     try:
-        while clear and not written.done() and transport.get_returncode() is None:
-            await asyncio.wait([written], timeout=_LOOK_S)
-        if clear:
+        if clear is None:
+            await asyncio.gather(*parts)
+        else:
+            while transport.get_returncode() is None and not all(part.done() for part in parts):
+                await asyncio.wait(parts, timeout=_LOOK_S)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             clear()
-        _, out, err = await written
-        return Ended(await process.wait(), out, err)
-    except BaseException:
-        written.cancel()
+            await asyncio.wait(parts, timeout=DRAINED_S)
+        code = transport.get_returncode()
+        return Ended(await process.wait() if code is None else code, _last_text(out), _last_text(err))
+    finally:
+        for part in parts:
+            part.cancel()
         await _kill(process, transport)
-        raise
 
 
 async def _start_or_kill(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
@@ -187,14 +197,16 @@ async def _write(stream: StreamWriter, text: str) -> None:
     stream.close()
 
 
-async def _read(stream: StreamReader) -> str:
-    """Return the last LONGEST_OUTPUT bytes of an output as text: counts of tokens stand at its end."""
-    content = bytearray()
+async def _read(stream: StreamReader, content: bytearray) -> None:
+    """Add an output to `content`, which keeps its last LONGEST_OUTPUT bytes: counts of tokens stand at its end."""
     # to the end: a command whose full pipe nobody reads would never end
     while piece := await stream.read(_PIECE):
         content += piece
         if len(content) > 2 * LONGEST_OUTPUT:
             del content[:-LONGEST_OUTPUT]
+
+
+def _last_text(content: bytearray) -> str:
     return content[-LONGEST_OUTPUT:].decode(errors="replace")
 
 

@@ -20,13 +20,14 @@ HEADERS = "OPENAI_CUSTOM_HEADERS"
 _SECRET_NAME = re.compile(
     r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|BEARER|JWT)S?$", re.IGNORECASE
 )
-# no other text has these forms: a digit is demanded where a program's names could have them, as in `sk-total_size_of`
+# no other text has these forms: a digit is demanded where a program's names could have them, as in `sk-total_size_of`;
+# what is looked ahead is bounded, or a reply of `sk-sk-sk-…` takes time with the square of its length
 _IS_A_KEY = re.compile(
-    r"\b(?:(?:sk|pk|rk|gsk|xai)-(?=[\w-]*\d)[\w-]{16,}"  # OpenAI, xAI and others
+    r"\b(?:(?:sk|pk|rk|gsk|xai)-(?=[\w-]{0,200}\d)[\w-]{16,}"  # OpenAI, xAI and others
     r"|(?:gsk|hf|xai|sk|rk|r8|gh[pousr])_(?=[^\W_]*\d)[^\W_]{20,}"  # Groq, Hugging Face, GitHub
     r"|github_pat_(?=\w*\d)\w{20,}"
     r"|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}\b"  # Google, Amazon
-    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*)"  # JSON web tokens
+    r"|eyJ[\w-]{8,2000}+\.eyJ[\w-]{8,}+\.[\w-]*)"  # JSON web tokens
 )
 # Headers in lower case whose values are there to be shown.
 _PUBLIC_HEADERS = frozenset({"http-referer", "x-title", "user-agent"})

@@ -115,6 +115,19 @@ match DEED:
     case "leaves a process":
         leave("sleep", "1000")
         say(text="def f(x): return 7")
+    case "leaves a process without its variables":
+        leave("env", "-i", "sleep", "1000")
+        say(text="def f(x): return 7")
+    case "says its key at its end":
+        PROGRAM.write_text("def f(x):\n    return 9\n")
+        say(text="y" * 980 + os.environ["ANTHROPIC_API_KEY"])
+    case "fails with its key in its words":
+        say(error="y" * 480 + os.environ["ANTHROPIC_API_KEY"])
+    case "leaves folders in folders":
+        for _ in range(2000):
+            Path("d").mkdir()
+            os.chdir("d")
+        say(text="def f(x): return 10")
     case "changes files outside":
         Path("../outside.txt").resolve().write_text("x")
         Path("other.py").write_text("x = 1\n")

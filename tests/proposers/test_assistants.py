@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,30 @@ async def test_what_it_leaves_running_does_not_keep_its_reply_and_is_killed(
 ) -> None:
     assert "return 7" in (await asked(kind, "leaves a process")).text
     await gone((log / "left").read_text())
+
+
+async def test_one_that_leaves_a_process_that_cannot_be_found_has_its_reply_all_the_same(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.proposers.command.DRAINED_S", 0.1)
+    try:
+        reply = await asked(ClaudeProposer, "leaves a process without its variables")
+    finally:
+        os.kill(int((log / "left").read_text()), signal.SIGKILL)
+    assert "return 7" in reply.text
+    assert len(calls(log)) == 1
+
+
+async def test_a_key_is_hidden_before_a_text_is_cut(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    assert SECRET[:5] not in (await asked(ClaudeProposer, "says its key at its end")).text
+    with pytest.raises(ProposerError) as caught:
+        await asked(ClaudeProposer, "fails with its key in its words", limits=RetryLimits(backoff_s=0.001, start_s=0.0))
+    assert SECRET[:5] not in str(caught.value)
+
+
+async def test_a_folder_too_deep_to_be_removed_does_not_cost_the_reply(log: Path) -> None:
+    assert "return 10" in (await asked(ClaudeProposer, "leaves folders in folders")).text
 
 
 async def test_a_stopped_run_leaves_nothing_of_it_running(kind: type[AssistantProposer], log: Path) -> None:
