@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from behavesim.base.errors import UsageError
-from behavesim.base.text import count_noun
+from behavesim.base.text import count_noun, one_line, storable
 from behavesim.base.tokens import estimate_tokens
 from behavesim.task.evaluated import MADE, MOST_FILES, PLAIN_PATH, Repository, path_pattern
 
@@ -186,7 +186,8 @@ def _choose(top: Path, wanted: WantedRepository, tell: Callable[[str], None]) ->
         tell(f"may not change, as they are no plain text or exceed {most}: {_listed(left_out)}")
     how = "" if patterns else ", by their names; --show chooses"
     tell(f"programs may change {_listed(list(shown))}{how}; all other files are put back before each evaluation")
-    return shown, [*left_out, *links]
+    # other names need not be kept from programs, which cannot give them, and have bytes that no task file takes
+    return shown, [path for path in (*left_out, *links) if PLAIN_PATH.fullmatch(path)]
 
 
 def _is_source(path: str) -> bool:
@@ -239,5 +240,5 @@ def _check_out(top: Path, commit: str, shown: dict[str, str], place: Path) -> No
 def _listed(paths: Sequence[str]) -> str:
     """Return paths as a list in words: the first _MOST_NAMED, and how many others there are."""
     rest = len(paths) - _MOST_NAMED
-    shown = ", ".join(path.encode(errors="replace").decode() for path in paths[:_MOST_NAMED])
+    shown = ", ".join(one_line(storable(path)) for path in paths[:_MOST_NAMED])
     return f"{shown} and {count_noun(rest, 'other')}" if rest > 0 else shown or "no file"

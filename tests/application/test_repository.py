@@ -272,3 +272,17 @@ def test_a_task_file_keeps_its_repository(tmp_path: Path) -> None:
         assert EvaluatorFile.read(tmp_path / "task.toml") == each
         loaded = EvaluatorFile.from_json(each.to_json())
         assert json.loads(loaded.to_json()) == json.loads(each.to_json())
+
+
+def test_names_of_files_that_are_no_text_or_have_lines_are_no_trouble(
+    behavesim: Command, tmp_path: Path, repo: Path
+) -> None:
+    for name in ("new\nline.py", "\udcff.py", "\x1b[31m.py"):  # the second is a byte that is no text
+        (repo / "src" / name).write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "names")
+    options = ("--repo", "repo", "--command", "make -s score", *SHOW, "--method", "best-of-n", "--name", "first")
+    ended = behavesim("run", *options, "--proposer", answering(tmp_path, BETTER), "--budget", 1)
+    assert ended.code == 0, ended.err
+    assert "src/new line.py" in ended.err
+    assert "\x1b[31m" not in ended.err
