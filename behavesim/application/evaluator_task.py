@@ -15,7 +15,7 @@ from typing import Any
 
 from behavesim.application.repository import CheckedOut, WantedRepository, checked_out
 from behavesim.base.errors import UsageError
-from behavesim.base.text import read_text_file
+from behavesim.base.text import read_text_file, storable
 from behavesim.evaluators.detection import (
     Configuration,
     convention_of,
@@ -215,7 +215,11 @@ def _task_file(
         elif convention in BY_FILES:
             first = "" if wanted.program is None else first_program(wanted.program)
             file = _add_description(file, describe_by_files(convention, place, first), write)
-        path = write(f"{file.name}-{_hash(file.to_toml())}.toml", file.to_toml())
+        text = file.to_toml()
+        if text != storable(text):
+            said = "a path or the command holds a byte that is no UTF-8 text"
+            raise UsageError(f"{said}, which the task's file could not give back; rename it")
+        path = write(f"{file.name}-{_hash(text)}.toml", text)
         yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
 
 

@@ -79,7 +79,7 @@ def checked_out(wanted: WantedRepository, runs: Path, tell: Callable[[str], None
     shown, kept = _choose(top, wanted, tell)
     show = wanted.show or tuple(shown)
     name = re.sub(r"[^\w.+-]+", "-", top.name).strip(".+-") or "repository"
-    key = hashlib.sha256("\0".join((str(top), *show)).encode()).hexdigest()[:8]
+    key = hashlib.sha256(os.fsencode("\0".join((str(top), *show)))).hexdigest()[:8]
     place = (runs / MADE).resolve() / f"{name}-{commit[:12]}-{key}"
     if not place.exists():
         _check_out(top, commit, shown, place)

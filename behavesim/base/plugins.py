@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import signal
 import sys
 import textwrap
@@ -100,7 +101,7 @@ class Kind:
             raise self.error(f"there is no {self.noun} file {path}{meant and f'; {meant}'}")
         # Files of one name in two folders are two modules. With one name pickle and dataclasses, which look a module up
         # by its name, would find the other file.
-        name = f"behavesim_{self.noun}_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+        name = f"behavesim_{self.noun}_{path.stem}_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:8]}"
         spec = importlib.util.spec_from_file_location(name, path, loader=_CompiledAnew(name, str(path)))
         assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
         module = importlib.util.module_from_spec(spec)

@@ -376,13 +376,16 @@ def _from_person(values: Mapping[str, Any]) -> Settings:
     _, *parts = owners
     settings = settings_from_values(values, *parts)
     kept = {name: value for name, value in settings.flat().items() if _is_kept(value)}
-    again = settings_from_values(kept, *parts).named()
-    for name, value in settings.named().items():
-        if again[name] != value or (value is not None and name not in kept):  # the files leave out None
-            raise UsageError(
-                f"setting {name} cannot be {value!r}, which the run's files would not give back; "
-                "use a finite number, text, or a list or table of them"
-            )
+    named = settings.named()
+    lost = [name for name, value in named.items() if value is not None and name not in kept]  # the files leave out None
+    if not lost:
+        again = settings_from_values(kept, *parts).named()
+        lost = [name for name, value in named.items() if again[name] != value]
+    if lost:
+        raise UsageError(
+            f"setting {lost[0]} cannot be {named[lost[0]]!r}, which the run's files would not give back; "
+            "use a finite number, text, or a list or table of them"
+        )
     return settings
 
 

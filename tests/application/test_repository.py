@@ -286,3 +286,9 @@ def test_names_of_files_that_are_no_text_or_have_lines_are_no_trouble(
     assert ended.code == 0, ended.err
     assert "src/new line.py" in ended.err
     assert "\x1b[31m" not in ended.err
+
+
+def test_a_command_that_is_no_utf8_text_is_refused(behavesim: Command, repo: Path) -> None:
+    ended = behavesim("run", "--repo", "repo", "--command", "echo 1 # \udcff", *SHOW, "--proposer", "genetic")
+    assert ended.code == 2
+    assert "the command holds a byte that is no UTF-8 text" in ended.err.splitlines()[-1]

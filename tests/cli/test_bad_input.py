@@ -165,3 +165,10 @@ def test_an_export_without_a_place_is_asked_for_one(finished: Command) -> None:
     ended = finished("export", "first")
     assert (ended.code, ended.out) == (2, "")
     assert "name a folder for the programs, or --mlflow, --wandb or --tensorboard" in ended.err
+
+
+def test_a_name_that_is_no_utf8_text_is_refused_where_a_run_would_keep_it(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "few\udcff.py").write_text((Path(__file__).parents[1] / "few_cities.py").read_text())
+    ended = behavesim("run", "few\udcff.py", "--proposer", "genetic")
+    assert (ended.code, len(ended.err.splitlines())) == (2, 1)
+    assert "setting task cannot be" in ended.err
