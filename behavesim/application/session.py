@@ -30,6 +30,7 @@ from behavesim.base.text import STILL, one_line, printable
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, fork_search, new_search, resume_search, start_shared_cluster
 from behavesim.engine.loop import Search
+from behavesim.proposers.secrets import Secrets
 from behavesim.state.advice import LONGEST
 from behavesim.state.events import Advised, Injected
 from behavesim.store.database import is_spent
@@ -143,12 +144,14 @@ def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
 def advise(folder: RunFolder, sentence: str) -> None:
     """Put a sentence for later prompts into a run's inbox; "" withdraws all advice of the run.
 
-    Raises UsageError if it is not one line of printable text with at most LONGEST characters.
+    Raises UsageError if it is not one line of printable text with at most LONGEST characters, or if it holds a key.
     """
     if sentence and not (sentence.strip() and printable(sentence) == sentence and "\n" not in sentence):
         raise UsageError("advice is one line of printable text")
     if len(sentence) > LONGEST:
         raise UsageError(f"advice has {LONGEST} characters at most, this one {len(sentence)}; shorten or divide it")
+    if Secrets.of(os.environ.items()).are_in(sentence):
+        raise UsageError("the advice holds a key, and is kept with the run")
     folder.inbox.put("advice", sentence, ADVICE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,9 @@ from types import TracebackType
 from typing import Self
 
 from behavesim.base.errors import BehavesimError, JournalError, UsageError
-from behavesim.base.text import storable
 from behavesim.programs.answer import add_fence
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
+from behavesim.proposers.secrets import Secrets
 from behavesim.state.events import Evaluated, Prompt, Rejected, Reply, Responded
 from behavesim.store.reading import read_events
 
@@ -56,6 +57,7 @@ class PostedPrograms(Proposer[PostedSettings]):
     def __init__(self, folder: Path, context: ProposerContext) -> None:
         """Create the proposer of the run in `folder`; the journal is followed from the first candidate on."""
         self.folder, self.context = folder, context
+        self._secrets = Secrets.of(os.environ.items())
         self._waiting: dict[int, asyncio.Future[str]] = {}  # candidates that no program was posted for
         self._posted: deque[str] = deque()  # replies that no candidate waits for yet
         self._numbers: dict[bytes, int] = {}  # candidates by the hash of their reply
@@ -119,7 +121,7 @@ class PostedPrograms(Proposer[PostedSettings]):
         TooManyPosted if MOST_WAITING programs wait, RunEnded if there is no outcome and the run takes no program more.
         """
         # as it will be stored, so that the same program is known again after a resume
-        text = storable("\n\n".join(filter(None, (thought.strip(), add_fence(program)))))
+        text = self._secrets.clean("\n\n".join(filter(None, (thought.strip(), add_fence(program)))))
         name = _hash_of(text)
         if name not in self._numbers and text not in self._posted:
             if self.context.budget and not self.left and all(each.done() for each in self._waiting.values()):

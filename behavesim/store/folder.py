@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 HELD_OUT, SHIFTED, SUMMARY = "held-out.json", "shifted.json", ".summary"
 # Largest number of characters of a note on a run: lists and pages show it whole or its beginning.
 LONGEST_NOTE = 500
+# Most bytes that are read of a file beside the journal, which anything may have written, and most characters of notes.
+MOST_KEPT, MOST_NOTES = 2**26, 10**6
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class RunFolder:
     @property
     def notes(self) -> tuple[str, ...]:
         """What people noted on the run, oldest first; `add_note` begins each with its day."""
-        lines = (self.kept(self.notes_file.name) or "").splitlines()
+        lines = (self.kept(self.notes_file.name) or "")[-MOST_NOTES:].splitlines()
         return tuple(line.strip() for line in lines if line.strip())
 
     @property
@@ -271,10 +273,15 @@ class RunFolder:
         replace_file(self.recommended, with_header(source, headline))
 
     def kept(self, name: str) -> str | None:
-        """Return the text that `keep` last stored under this name; None if there is none or it cannot be read."""
+        """Return the text that `keep` last stored under this name, of a longer one the last MOST_KEPT bytes.
+
+        None if there is none or it cannot be read.
+        """
         with suppress(OSError):
             if (self.path / name).is_file():  # reading a pipe would wait for a writer
-                return (self.path / name).read_text(encoding="utf-8", errors="replace")
+                with (self.path / name).open("rb") as file:
+                    file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_KEPT))
+                    return file.read(MOST_KEPT).decode(errors="replace")
         return None
 
     def keep(self, name: str, text: str) -> None:

@@ -125,7 +125,7 @@ def test_whoever_advises_a_run_is_told_whether_it_goes_on(behavesim: Command) ->
 
 def test_advice_to_a_run_that_ended_is_heeded_on_resume_shown_verified_and_replayed(behavesim: Command) -> None:
     assert behavesim(*RUN, "--budget", 3, "--name", "r").code == 0
-    for refused in (["two\nlines"], [" "], [], ["x" * 501], ["x", "--clear"], ["\x1b[2J"]):
+    for refused in (["two\nlines"], [" "], [], ["x" * 501], ["x", "--clear"], ["\x1b[2J"], ["use sk-0123456789abcdef"]):
         assert behavesim("steer", "r", *refused).code == 2
     assert RunFolder(Path("runs/r")).inbox.waiting(".txt") == []
     said = behavesim("steer", "r", "Try a k-d tree.")

@@ -84,6 +84,19 @@ async def test_an_agent_is_told_the_task_and_the_outcome_of_each_program(tmp_pat
     assert (set(run.summary.tokens.values()), run.summary.estimated, run.summary.cost_usd) == ({0}, None, 0.0)
 
 
+async def test_a_posted_program_is_kept_without_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "not-a-word-0123456789"
+    monkeypatch.setenv("VENDOR_TOKEN", key)
+    searching = asyncio.create_task(bs.search("tsp", budget=1, runs_dir=tmp_path, name="first", **SETTINGS))
+    async with ClientSession() as session:
+        agent = Agent(tmp_path / "first", session)
+        first = await agent.evaluated(f"{NEAREST}\n# {key}", thought=f"with {key}")
+        assert await agent.evaluated(f"{NEAREST}\n# {key}", thought=f"with {key}") == first
+    await searching
+    kept = [path for path in (tmp_path / "first").rglob("*") if path.is_file()]
+    assert not [path.name for path in kept if key.encode() in path.read_bytes()]
+
+
 async def test_a_run_that_was_stopped_goes_on_and_knows_what_was_posted(tmp_path: Path) -> None:
     searching = asyncio.create_task(bs.search("tsp", budget=2, runs_dir=tmp_path, name="first", **SETTINGS))
     async with ClientSession() as session:

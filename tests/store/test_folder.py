@@ -18,7 +18,7 @@ from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import RunStarted
 from behavesim.state.settings import settings_from_journal
 from behavesim.store import folder as writing
-from behavesim.store.folder import HELD_OUT, SUMMARY, RunFolder
+from behavesim.store.folder import HELD_OUT, MOST_NOTES, SUMMARY, RunFolder
 from tests.analysis.journals import started, write
 from tests.store.written import written
 
@@ -262,3 +262,12 @@ def test_a_pipe_in_the_place_of_a_file_is_an_error_and_holds_nothing_up(tmp_path
     with pytest.raises(UsageError, match="no regular file"):
         folder.read_settings()
     assert (folder.kept(HELD_OUT), folder.kept(SUMMARY)) == (None, None)
+
+
+def test_of_notes_without_end_the_last_are_read(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with folder.notes_file.open("wb") as file:
+        file.truncate(10**9)  # as a disk may leave a file behind that lost its power; read whole, lists took minutes
+    folder.add_note("the last")
+    assert folder.notes[-1].endswith("the last")
+    assert sum(map(len, folder.notes)) <= MOST_NOTES
