@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 from hmac import compare_digest
@@ -18,7 +19,7 @@ from behavesim.state.events import Evaluated, Rejected
 
 if TYPE_CHECKING:
     from aiohttp import web
-    from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler
 
 # The file in the run's folder with `url` and `token`, while the run goes on; only its owner can read it.
 ADDRESS = "http.json"
@@ -37,6 +38,18 @@ def write_address(folder: Path, url: str, token: str) -> Path:
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         json.dump({"url": url, "token": token}, opened)
     return file
+
+
+def server_log() -> logging.Logger:
+    """Return a log for aiohttp's server that leaves out requests that are no HTTP, such as those of https:// addresses.
+
+    It would print a traceback for each, and anybody on the machine can send them.
+    """
+    from aiohttp.http_exceptions import HttpProcessingError  # imported late: help needs no server
+
+    log = logging.Logger("behavesim.server")
+    log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+    return log
 
 
 def has_token(header: str, token: str) -> bool:
@@ -100,7 +113,7 @@ class HttpProposer(PostedPrograms):
         app = web.Application(middlewares=[guarded], client_max_size=LARGEST)
         app.add_routes([web.post("/evaluate", self._evaluate), web.get("/task", self._task)])
         app.add_routes([web.get("/status", self._status)])
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S, logger=server_log())
         await runner.setup()
         port = int(self.context.argument or 0)
         try:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -26,6 +27,9 @@ def test_it_says_where_it_serves_and_ends_in_order(tmp_path: Path) -> None:
         address = process.stdout.readline().strip()
         with urlopen(address) as answer:
             assert b'href="runs/first"' in answer.read()
+        with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as stranger:
+            stranger.sendall(b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert stranger.recv(100).startswith(b"HTTP/1.1 400")
         process.send_signal(signal.SIGTERM)
         assert "Traceback" not in process.stderr.read()
         assert process.wait() == 130

@@ -23,6 +23,7 @@ from aiohttp import web
 from behavesim.application.serve.served_runs import ServedRuns, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
+from behavesim.proposers.http import server_log
 from behavesim.reports.page.html import ASK_AGAIN_S, html, runs_page, waiting_page
 
 T = TypeVar("T")
@@ -40,6 +41,8 @@ CONNECTIONS = 256
 # Seconds after its start at which a connection is closed, or as soon as the answer under way is sent; so many seconds
 # later it is cut off, whatever its client has not read by then.
 LIFE_S = 60.0
+# Most bytes of an address: that of a comparison names the runs, and somebody may have marked hundreds.
+LONGEST_ADDRESS = 2**17
 # Seconds that the server, when it shuts down, waits for pages that are being made.
 SHUTDOWN_S = 1.0
 
@@ -110,7 +113,8 @@ class _Site:
                 web.get(f"{self._root}texts/{{candidate:\\d+}}/{{run:.+}}", self._texts),
             ]
         )
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
+        options = {"max_line_size": LONGEST_ADDRESS, "logger": server_log()}
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S, **options)
         await runner.setup()
         assert runner.server is not None, "a runner that is set up has a server"
         try:
