@@ -217,8 +217,8 @@ def _task_file(
             file = _add_description(file, describe_by_files(convention, place, first), write)
         text = file.to_toml()
         if text != storable(text):
-            said = "a path or the command holds a byte that is no UTF-8 text"
-            raise UsageError(f"{said}, which the task's file could not give back; rename it")
+            holds = "a path or the command holds a byte that is no UTF-8 text"
+            raise UsageError(f"{holds}, which the task's file could not give back; rename it")
         path = write(f"{file.name}-{_hash(text)}.toml", text)
         yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
 

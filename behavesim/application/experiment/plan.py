@@ -43,8 +43,10 @@ from behavesim.store.database import progress
 from behavesim.task import Task, TaskReference
 from behavesim.task.evaluated import EvaluatorTask
 
+# Largest number of seeds: a slip of some zeros would fill the memory with runs before anything is said.
+MOST_SEEDS = 10_000
 # How many seeds there are, counted from 0, or a list of the seeds themselves.
-Seeds = Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)]
+Seeds = Annotated[int, Field(ge=1, le=MOST_SEEDS)] | Annotated[list[int], Field(min_length=1)]
 
 # Settings that an experiment sets itself for each run, and where its file says them. A variant may set the method.
 ELSEWHERE: Mapping[str, str] = {
@@ -60,7 +62,8 @@ def _checked_seeds(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     try:
         return read(value)
     except ValidationError:
-        wanted = "a whole number of at least 1, a list of whole numbers, or a table with one of these for each task"
+        number = f"a whole number from 1 to {MOST_SEEDS}"
+        wanted = f"{number}, a list of whole numbers, or a table with one of these for each task"
         raise ValueError(f"should be {wanted}") from None
 
 

@@ -113,8 +113,9 @@ class _Site:
                 web.get(f"{self._root}texts/{{candidate:\\d+}}/{{run:.+}}", self._texts),
             ]
         )
-        options = {"max_line_size": LONGEST_ADDRESS, "logger": server_log()}
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S, **options)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=SHUTDOWN_S, max_line_size=LONGEST_ADDRESS, logger=server_log()
+        )
         await runner.setup()
         assert runner.server is not None, "a runner that is set up has a server"
         try:
