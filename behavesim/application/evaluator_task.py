@@ -21,10 +21,10 @@ from behavesim.evaluators.detection import (
     convention_of,
     most_thresholds,
     read_configuration,
-    root_of,
     takes_number,
 )
 from behavesim.evaluators.evaluation import describe_evaluator
+from behavesim.evaluators.needs import environment_for, root_of
 from behavesim.evaluators.scores import averaged, silent_failure
 from behavesim.evaluators.templates import (
     BY_FILES,
@@ -210,7 +210,7 @@ def _task_file(
         tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are {whose}")
     with _written_files(runs) as write:
         if convention in _CLASSES:
-            said = asyncio.run(describe_evaluator(place, allow_weak_isolation, file.root))
+            said = asyncio.run(describe_evaluator(place, allow_weak_isolation, file.root, file.environment))
             file = _add_description(file, said, write)
         elif convention in BY_FILES:
             first = "" if wanted.program is None else first_program(wanted.program)
@@ -260,9 +260,15 @@ def _describe_task(
     is_minimised = wanted.is_minimised or convention in ("eoh", "heurigym")
     if convention == "reevo":
         is_minimised = settings_of_reevo(Path(place)).get("obj_type", "min") == "min"
-    root = None if wanted.repository else _root(convention, place)
+    scripts = [] if wanted.repository else _scripts(convention, place)
+    root = None if wanted.repository else _root(convention, place, scripts)
     if root:
         tell(f"imports are looked up in {root}, too, which programs can read")
+    environment, secret = environment_for(scripts, [*{script.parent for script in scripts}, *([root] if root else [])])
+    if environment:
+        tell(f"it reads {', '.join(environment)} from the environment: kept with the task, and passed on")
+    if secret:
+        tell(f"it reads {', '.join(secret)} from the environment: not passed on, as programs could read it")
     file = EvaluatorFile(
         convention,
         place,
@@ -274,6 +280,7 @@ def _describe_task(
         root=str(root or ""),
         numbered=takes_number(convention, place, Path.cwd()),
         runs_in=str(Path.cwd()) if convention == "command" else "",
+        environment=environment,
         **values,
     )
     if file.numbered:
@@ -331,17 +338,25 @@ def understanding(file: EvaluatorFile, first: Evaluated, behaviour: str, limits:
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _root(convention: Convention, place: str) -> Path | None:
-    """Return the folder above an evaluator from which it imports (`root_of`); None for an installed one."""
+def _scripts(convention: Convention, place: str) -> list[Path]:
+    """Return the Python files of an evaluator that are known before it runs; none of an installed one."""
     if convention == "command":
         words = (Path(word) for word in re.findall(r"[\w./-]+\.py\b", place))
-        return root_of(Path.cwd(), [word for word in words if word.is_file()])
+        return [word.resolve() for word in words if word.is_file()]
+    path = Path(place.partition(":")[0])
+    return [path] if path.suffix == ".py" else []
+
+
+def _root(convention: Convention, place: str, scripts: Sequence[Path]) -> Path | None:
+    """Return the folder above an evaluator from which it imports (`root_of`); None for an installed one."""
+    if convention == "command":
+        return root_of(Path.cwd(), scripts)
     path = Path(place.partition(":")[0])
     if convention == "reevo":  # its settings and prompts lie there
         return path.parents[2]
     if convention == "heurigym" and not (path.parent / "dataset").is_dir():  # its data lie one folder up
         return path.parent.parent
-    return root_of(path.parent, [path]) if path.suffix == ".py" else None
+    return root_of(path.parent, scripts) if scripts else None
 
 
 def _refuse_wide(folder: Path) -> None:

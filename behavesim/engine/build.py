@@ -35,8 +35,8 @@ from behavesim.engine.due import Rules
 from behavesim.engine.loop import Observe, Search
 from behavesim.engine.outcome import outcome_of_verdict, raced_of_verdict
 from behavesim.engine.tuning import Episodes, Grounds
-from behavesim.evaluators.detection import what_it_lacks
 from behavesim.evaluators.evaluation import JUDGE_LOADER, EvaluatorJudge, evaluator_pool
+from behavesim.evaluators.needs import what_it_lacks
 from behavesim.evaluators.scores import silent_failure
 from behavesim.methods.method import Method
 from behavesim.programs.extract import WholeForm, form_of
@@ -416,10 +416,11 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
                 launch.folder.note(line)
             search = launch.search(proposer, judge, await stack.enter_async_context(launch.journal()))
             await search.record(started, template, *raced, *launch.brought)
-        if isinstance(judge, EvaluatorJudge):
+        if isinstance(judge, EvaluatorJudge) and isinstance(launch.task, EvaluatorTask):
             launch.notices(judge.behaviour)
             if doubt := silent_failure(template.score, template.metrics, template.feedback):
-                launch.notices(doubt)
+                lack = what_it_lacks(launch.task.file, template.feedback)
+                launch.notices(f"{doubt}; {lack}" if lack else doubt)
         yield search
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import math
 import re
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.text import parse, read_text_file, validation_message
+from behavesim.evaluators.needs import imports_of, is_installed
 from behavesim.programs.functions import functions_in
 from behavesim.task.evaluated import INSTANCE, Convention, EvaluatorFile
 
@@ -108,7 +106,7 @@ def takes_number(convention: Convention, place: str, folder: Path) -> bool:
     if path.suffix != ".py":
         return False
     source = read_text_file(path, "evaluator")
-    if INSTANCE in source or (convention == "shinka" and "num_runs" in source and not _is_installed("shinka")):
+    if INSTANCE in source or (convention == "shinka" and "num_runs" in source and not is_installed("shinka")):
         return True
     functions = [node for node in tree_of(source, place).body if isinstance(node, ast.FunctionDef)]
     called = {"openevolve": "evaluate", "codeevolve": "evaluate", "gepa": "evaluat"}.get(convention, "?")
@@ -160,9 +158,8 @@ def _of_class(place: str, name: str) -> Convention:
     # others follow "llm4ad".
     if not place.endswith(".py"):
         return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
-    classes = [
-        node for node in tree_of(read_text_file(Path(place), "evaluator"), place).body if isinstance(node, ast.ClassDef)
-    ]
+    body = tree_of(read_text_file(Path(place), "evaluator"), place).body
+    classes = [node for node in body if isinstance(node, ast.ClassDef)]
     for node in classes:
         if node.name == name:
             bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
@@ -174,6 +171,8 @@ def _of_class(place: str, name: str) -> Convention:
                 return "algodisco"
             is_older = not bases and "evaluate" in methods and "evaluate_program" not in methods
             return "eoh" if is_older or "BaseProblem" in bases else "llm4ad"
+    if name in {each for node in body for each in _bound_by(node)}:  # an object, made with arguments
+        return "eoh" if "eoh" in imports_of(ast.Module(body, [])) else "llm4ad"
     raise UsageError(f"{place} has no class {name!r}; it has {', '.join(node.name for node in classes) or 'none'}")
 
 
@@ -207,135 +206,6 @@ def refuse_unused_thresholds(file: EvaluatorFile) -> None:
     if file.thresholds and len(file.thresholds) > (most := most_thresholds(file.convention, file.evaluator)):
         used = f"uses {most} of them: one for each stage but the last" if most else "has no stages, so it uses none"
         raise UsageError(f"there are {len(file.thresholds)} thresholds, and the evaluator {used}; delete the others")
-
-
-# Most folders above an evaluator in which its repository is sought.
-_MOST_ABOVE = 5
-# What lies in the folder of a repository; no folder above it is searched.
-_ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-
-
-# Packages with stand-ins, which need less than what a repository with the packages themselves has.
-_OFFERED = ("openevolve", "shinka", "AlgoTuneTasks", "algodisco", "llamea", "levi")
-
-
-def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:
-    """Return the folder above an evaluator's from which its imports can be found; None if it needs none.
-
-    `scripts` are its Python files. Names that lie in `folder`, are in the standard library or installed need no other
-    folder. Of several that are found above, the farthest folder counts; none above that of the repository is searched.
-    A repository that was cloned into the evaluator's counts as the folder that it lies in: the evaluator looks there.
-    """
-    wide = {Path.home().resolve(), Path(tempfile.gettempdir()).resolve()}
-    above = []
-    for parent in folder.parents[:_MOST_ABOVE]:
-        if any(parent in (each, *each.parents) for each in wide):  # programs could read all of it, keys too
-            break
-        above.append(parent)
-        if any((parent / name).exists() for name in _ROOTS):
-            break
-    names = {name for script in scripts for name in _imported(script)} - set(sys.stdlib_module_names)
-    # an installed package is preferred, as Python would prefer it on a path that ends in the repository
-    missing = [name for name in sorted(names) if not _holds(folder, name) and not _is_installed(name)]
-    found = [place for name in missing if (place := _place_of(name, above)) is not None]
-    return min(found, key=lambda each: len(each.parts), default=None)
-
-
-def _place_of(name: str, above: Sequence[Path]) -> Path | None:
-    """Return which of the folders above an evaluator has a package; None if none has it or a stand-in suffices."""
-    place = next((each for each in above if _holds(each, name)), None)
-    if place is not None:
-        return None if name in _OFFERED else place
-    if not above or not any((above[-1] / mark).exists() for mark in _ROOTS):
-        return None
-    cloned = (each.parent for mark in _ROOTS for each in above[-1].glob(f"*/{mark}"))
-    return above[-1] if any(_holds(each, name) for each in cloned) else None
-
-
-# What PyPI calls packages that are imported by another name.
-_ON_PYPI = {
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python",
-    "faiss": "faiss-cpu",
-    "ot": "pot",
-    "PIL": "pillow",
-    "pysat": "python-sat",
-    "shinka": "shinka-evolve",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "Stemmer": "pystemmer",
-    "yaml": "pyyaml",
-}
-
-
-def how_to_get(*names: str) -> str:
-    """Return the command that gets modules which are not installed, by the names under which they are imported."""
-    if "AlgoTuneTasks" in names:  # no package: evaluators look for its repository inside their own
-        return "git clone https://github.com/oripress/AlgoTune AlgoTune, in the folder of the evaluator's repository"
-    return f"python -m pip install {' '.join(_ON_PYPI.get(name, name) for name in names)}"
-
-
-# Finds in a message the tool or the file that is missing.
-_MISSING = re.compile(r"No such file or directory: '([^']+)'")
-
-
-def what_it_lacks(file: EvaluatorFile, message: str) -> str:
-    """Return what an evaluator whose first program fails may lack, and how to get it; "" if nothing shows.
-
-    It is a tool or a file that `message` names, modules that it or the program imports and nothing provides, or data
-    where a script beside it downloads some.
-    """
-    name = found[1] if (found := _MISSING.search(message)) else ""
-    if name and not {"/", "."} & set(name):
-        return f"it runs {name}: install that in /usr/bin or /usr/local/bin, where the sandbox looks for tools"
-    if name.startswith("/") and Path(name).exists():
-        return f"the sandbox shows {file.readable} alone: copy {name} there"
-    if "was removed in the NumPy 2.0 release" in message:
-        return 'it was written for an older numpy: python -m pip install "numpy<2"'
-    if file.evaluator_path is None:
-        return ""
-    names = _imported(file.evaluator_path) | (_imported(Path(file.program)) if file.suffix == ".py" else set())
-    offered = {name for name in _OFFERED if name != "AlgoTuneTasks" or file.convention == "algotune"} | {"gpt"}
-    folders = [file.folder, *([Path(file.root)] if file.root else [])]
-    sought = sorted(names - offered - set(sys.stdlib_module_names))
-    lacking = [name for name in sought if not _is_installed(name) and not any(_holds(each, name) for each in folders)]
-    if lacking:
-        return f"perhaps for lack of {', '.join(lacking)}, which it imports: {how_to_get(*lacking)}"
-    script = next(iter(sorted(file.folder.glob("*download*.*"))), None)
-    if script is not None:
-        return f"perhaps for lack of data: run {script.name}, which stands beside it"
-    return f"fetch that file; the evaluator runs in {file.folder}" if name else ""
-
-
-def _imported(script: Path) -> set[str]:
-    """Return the first names of all absolute imports in a file, those in functions too; none if it is no Python."""
-    try:
-        tree = parse(read_text_file(script, "evaluator"))
-    except (SyntaxError, ValueError, UsageError):
-        return set()
-    return imports_of(tree)
-
-
-def imports_of(tree: ast.AST) -> set[str]:
-    """Return the first names of all absolute imports in a syntax tree."""
-    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
-    return {name.partition(".")[0] for name in names if name}
-
-
-def _holds(folder: Path, name: str) -> bool:
-    package = folder / name
-    if (folder / f"{name}.py").is_file() or (package / "__init__.py").is_file():
-        return True
-    return package.is_dir() and any(any(package.glob(pattern)) for pattern in ("*.py", "*/*.py"))
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        found = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return False
-    return found is not None and not hasattr(found.loader, "is_stand_in")
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[str]:

@@ -25,6 +25,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
+from behavesim.evaluators.modules import tool_path, why
 from behavesim.evaluators.templates import Description
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
@@ -83,7 +84,12 @@ def load(given: str) -> Callable[[str], bytes]:
     loaded.
     """
     file, module = _prepare(given)
-    run: Run = module.load(file)
+    try:
+        run: Run = module.load(file)
+    except BehavesimError:
+        raise
+    except Exception as error:  # such as that of a function which makes its inputs
+        raise TaskError(f"the evaluator {file.evaluator} cannot be loaded: {why(error, file.evaluator)}") from error
     first = _first_program(file)
 
     def evaluate(text: str) -> bytes:
@@ -93,6 +99,8 @@ def load(given: str) -> Callable[[str], bytes]:
         recorder = Recorder()
         found = _evaluate(run, file, source, recorder)
         if source == first:
+            if found.score == 0 and not found.feedback:  # perhaps it caught a failure and printed it
+                found = replace(found, feedback=_printed())
             found = replace(found, metrics={**found.metrics, **_surroundings(file, recorder)})
         return found.encoded()
 
@@ -120,7 +128,7 @@ def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
     """Return the file and the convention's module in a process that is ready for an evaluator."""
     # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
     file = EvaluatorFile.from_json(given)
-    os.environ.update(_PLACES)
+    os.environ.update(_PLACES | {"PATH": tool_path()} | dict(file.environment))
     os.chdir(file.folder)
     if file.root:
         sys.path.append(file.root)
@@ -189,7 +197,7 @@ def _evaluate(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) ->
         except BaseException as error:  # noqa: BLE001 - whatever evaluator and program raise is the result
             found = Result(None, feedback=_traceback(error), failure=_error_text(error))
     if found.score is None and not found.feedback:
-        found = replace(found, feedback=_SAID.read_text(errors="replace")[-_SHOWN:])
+        found = replace(found, feedback=_printed())
     if _REFUSED.search(found.failure):
         found = replace(found, failure=f"{found.failure[: LONGEST_FAILURE - len(_ALLOWED) - 2]}; {_ALLOWED}")
     # models are shown both, and where a person's files lie is nobody's business
@@ -200,6 +208,10 @@ def _evaluate(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) ->
     if steps := recorder.steps:
         return replace(found, steps=steps, traced=recorder.traced)
     return replace(found, steps=metric_steps(found.metrics), traced=METRICS)
+
+
+def _printed() -> str:
+    return _SAID.read_text(errors="replace")[-_SHOWN:]
 
 
 def _write_program(source: str, file: EvaluatorFile) -> Path:
@@ -455,17 +467,19 @@ _DESCRIBING = Limits(timeout_s=60.0)
 _LONGEST = 100_000
 
 
-async def describe_evaluator(place: str, allow_weak_isolation: bool = False, root: str = "") -> Description:
+async def describe_evaluator(
+    place: str, allow_weak_isolation: bool = False, root: str = "", environment: Mapping[str, str] | None = None
+) -> Description:
     """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
 
-    `root` is as in `EvaluatorFile`. Its code runs in the sandbox. Raises TaskError if it cannot be loaded or says
-    nothing usable, UsageError if the isolation is below "strong" and `allow_weak_isolation` is False.
+    `root` and `environment` are as in `EvaluatorFile`. Its code runs in the sandbox. Raises TaskError if it cannot be
+    loaded or says nothing usable, UsageError if the isolation is below "strong" and `allow_weak_isolation` is False.
     """
     module = place.rpartition(":")[0]
     readable = [Path(root or Path(module).parent)] if module.endswith(".py") else []
     # naming a folder in it keeps later entries of the evaluator's folder out of reach
     hidden = [folder / "runs" for folder in {*readable, *([Path(module).parent] if readable else [])}]
-    given = json.dumps([place, root])
+    given = json.dumps([place, root, dict(environment or {})])
     async with TreePool(DESCRIBER, given, 1, _DESCRIBING, readable, hidden, allow_weak_isolation) as pool:
         sent = await pool.send("")
     if isinstance(sent, Failure):
@@ -476,13 +490,13 @@ async def describe_evaluator(place: str, allow_weak_isolation: bool = False, roo
 def load_description(given: str) -> Callable[[str], bytes]:
     """Return a function that gives the Description of an evaluator, as JSON; its argument is not used.
 
-    `given` is a JSON list of its place and `root`.
+    `given` is a JSON list of its place, `root` and `environment`.
 
     An Exception of the evaluator is returned as {"error": message}.
     """
 
-    place, root = json.loads(given)
-    os.environ.update(_PLACES)
+    place, root, environment = json.loads(given)
+    os.environ.update(_PLACES | environment)
     if root:
         sys.path.append(root)
 

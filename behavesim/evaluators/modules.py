@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from types import ModuleType
 
 from behavesim.base.errors import TaskError
 from behavesim.base.text import parse
-from behavesim.evaluators.detection import how_to_get
+from behavesim.evaluators.needs import advice_on, how_to_get
 
 # Finds an import from a module beside a file, and the name of the package that stands in for the folder then.
 _RELATIVE = re.compile(rb"^[ \t]*from \.", re.MULTILINE)
@@ -52,15 +53,24 @@ def import_as(place: str) -> None:
 
 def why(error: BaseException, place: str) -> str:
     """Return in one line why the evaluator at `place` could not be loaded, and what to do where that is known."""
+    path = place.rpartition(":")[0] if ".py:" in place else place
+    script = Path(path) if path.endswith(".py") else None
     match error:
         case SyntaxError() if error.filename == place:
             return f"line {error.lineno} is no Python ({error.msg})"
         case ModuleNotFoundError() if error.name:
             package = error.name.partition(".")[0]
-            return f"it imports {error.name!r}, which is not installed: {how_to_get(package)}"
+            return f"it imports {error.name!r}, which is not installed: {how_to_get(package, near=script)}"
         case SystemExit():
             return "it ends when it is imported; put what it does as a script below `if __name__ == '__main__':`"
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+    said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500].rstrip(".")
+    advice = "" if script is None else advice_on(said, script)
+    return f"{said}; {advice}" if advice else said
+
+
+def tool_path() -> str:
+    """Return a PATH on which `python` is this process's interpreter, with its libraries, before the system's tools."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath), "/usr/local/bin"])
 
 
 def _import(place: str, name: str) -> ModuleType:

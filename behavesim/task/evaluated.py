@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -92,6 +92,7 @@ class EvaluatorFile:
     `repository` is that of a program which is part of one; its other files lie in `runs_in` then.
     `numbered` is whether the evaluator takes the number of an instance (INSTANCE); without one it evaluates as ever.
     `root` is the folder above the evaluator's from which it imports, such as its repository; "" for none.
+    `environment` holds environment variables, which evaluator and programs get.
     `best_known` is a score, None if none is known. No score can be better than `bound`: a program with a better one is
     rejected. `metric` names the number that is the score, "" for the convention's own. `timeout_s` is in CPU seconds,
     of all processes together. `budget` is the default number of programs to generate. The task has a default for an
@@ -116,6 +117,7 @@ class EvaluatorFile:
     root: str = ""
     repository: Repository | None = None
     numbered: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> EvaluatorFile:
@@ -127,7 +129,7 @@ class EvaluatorFile:
             values = tomllib.loads(read_text_file(path, "task"))
         except tomllib.TOMLDecodeError as error:
             raise TaskError(f"{path} is no TOML: {error}") from None
-        known = [field.name for field in fields(cls)]
+        known = [each.name for each in fields(cls)]
         for name in values:
             if name not in known:
                 raise TaskError(f"{path} has an unknown key {name!r}; {nearest(name, known) or ', '.join(known)}")
@@ -156,7 +158,7 @@ class EvaluatorFile:
         """Return the content as TOML; values equal to their default are left out."""
         import tomli_w  # imported late: few commands write a task's file
 
-        defaults = {field.name: field.default for field in fields(self)}
+        defaults = {each.name: each.default for each in fields(self)} | {"environment": {}}
         kept = {name: value for name, value in asdict(self).items() if value != defaults[name]}
         return tomli_w.dumps(kept, multiline_strings=True)
 
@@ -269,7 +271,7 @@ class EvaluatorTask(Task):
                 else []
             )
         kept = ("convention", "thresholds", "entry_point")
-        chosen = {"metric": self.file.metric} if self.file.metric else {}
+        chosen = {name: value for name in ("metric", "environment") if (value := getattr(self.file, name))}
         return [{"evaluator": self.evaluator_hash, **{name: getattr(self.file, name) for name in kept}, **chosen}]
 
     def instance(self, split: Split, number: int) -> Any:

@@ -39,7 +39,7 @@ LLM4AD = "from llm4ad.base import Evaluation\nclass Own(Evaluation):\n"
         (
             "llm4ad:Own",
             LLM4AD + "    def __init__(self, size): pass\n    def evaluate_program(self, s, f): pass\n",
-            r"cannot be made without arguments: .*size.*; give its parameters defaults",
+            r"cannot be made without arguments: .*size.*; import Own in a file beside it, write `evaluation = Own",
         ),
         (
             "eoh:Own",
@@ -104,6 +104,18 @@ def test_a_file_needs_a_function_of_one_of_the_names(tmp_path, text, said):
         convention_of(str(place))
     with pytest.raises(UsageError, match=r"no Python|has no class 'None'"):
         convention_of(f"{place}:None")
+
+
+def test_an_object_that_a_file_makes_of_a_class_with_arguments_is_an_evaluator(tmp_path):
+    text = "    template_program = 'def f(): return 1'\n    def __init__(self, size): self.size = size\n"
+    (tmp_path / "sized.py").write_text(LLM4AD + text + "    def evaluate_program(self, s, f): return self.size * f()\n")
+    place = tmp_path / "mine.py"
+    place.write_text("from sized import Own\n\nevaluation = Own(3)\n")
+    assert convention_of(f"{place}:evaluation") == ("llm4ad", f"{place}:evaluation")
+    (found,) = results(file_of("llm4ad", f"{place}:evaluation"), "def f():\n    return 2\n")
+    assert found.score == 6
+    with pytest.raises(UsageError, match="no class 'other'"):
+        convention_of(f"{place}:other")
 
 
 def test_a_stand_in_is_found_though_a_module_without_a_name_is_there(monkeypatch):

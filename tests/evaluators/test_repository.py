@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.evaluators.detection import root_of, what_it_lacks
+from behavesim.evaluators.needs import root_of, what_it_lacks
 from tests.cli.command import Command
 from tests.evaluators.judging import file_of, results
 
@@ -51,6 +51,15 @@ def test_the_folder_above_that_has_the_imported_package_is_the_root(repository: 
     assert root_of(script.parent, [script]) == repository
     (script.parent / "shared_of_mine.py").touch()
     assert root_of(script.parent, [script]) is None, "what lies beside the evaluator needs no other folder"
+
+
+def test_what_a_module_beside_or_above_it_imports_in_turn_is_found_too(repository: Path) -> None:
+    script = repository / "problems/near/other.py"
+    script.write_text("import sys\nsys.path.append('..')\nfrom common_of_mine import evaluate\n")
+    (repository / "problems/common_of_mine.py").write_text("def evaluate(path):\n    return 1.0\n")
+    assert root_of(script.parent, [script]) == repository / "problems"
+    (repository / "problems/common_of_mine.py").write_text("import common_of_mine\nimport shared_of_mine.loading\n")
+    assert root_of(script.parent, [script]) == repository
 
 
 @pytest.mark.parametrize("imported", ["json", "numpy.linalg", "shinka.core", "openevolve", "beyond_of_mine", "nowhere"])

@@ -197,7 +197,8 @@ def evaluation_of(place: str, root: str = "") -> Any:
         made = found() if inspect.isclass(found) else found
     except Exception as error:  # whatever an evaluator's constructor raises
         said = f"{place} cannot be made without arguments: {why(error, module)}"
-        raise TaskError(f"{said}; give its parameters defaults, or name an object in place of the class") from error
+        how = f"import {name} in a file beside it, write `evaluation = {name}(...)` there, with arguments"
+        raise TaskError(f"{said}; {how}, and name that: --evaluator FILE.py:evaluation") from error
     if not is_older:
         return made
     if not callable(getattr(getattr(made, "prompts", None), "get_func_name", None)):

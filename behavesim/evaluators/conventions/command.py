@@ -7,13 +7,13 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.modules import tool_path
 from behavesim.evaluators.scores import choose_score, stated_error
 from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
 from behavesim.task.evaluated import EvaluatorFile
@@ -51,9 +51,10 @@ def result_of(command: str, folder: Path, program: Path, output: Path, metric: s
     places = {"{program}": shlex.quote(str(program)), "{output}": shlex.quote(str(output))}
     for name, place in places.items():
         command = command.replace(name, place)
+    environment = {**os.environ, "PATH": tool_path()}
     # no text mode: a program that writes no UTF-8 must not fail
     done = subprocess.run(
-        command, shell=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=folder, env=_environment()
+        command, shell=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=folder, env=environment
     )
     said, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if not done.returncode:
@@ -61,12 +62,6 @@ def result_of(command: str, folder: Path, program: Path, output: Path, metric: s
     why = last_line(errors) or last_line(said)
     left = f"the command left with status {done.returncode}" + (f": {why}" if why else "")
     return Result(None, feedback=f"{said[-_SAID:]}\n{errors[-_SAID:]}".strip(), failure=left)
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment with a PATH on which `python` is this process's interpreter, with its libraries."""
-    folders = [str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/local/bin"]
-    return {**os.environ, "PATH": ":".join(filter(None, folders))}
 
 
 def _result(output: str, errors: str, metric: str) -> Result:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from behavesim.base.text import last_line, parse
 from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.detection import imports_of
+from behavesim.evaluators.needs import imports_of
 from behavesim.evaluators.scores import combine_scores
 from behavesim.evaluators.templates import settings_of_reevo
 from behavesim.evaluators.tracing import Recorder, Result, watch_module
