@@ -29,13 +29,12 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.errors import UsageError
-from behavesim.evaluators.detection import convention_of
+from behavesim.evaluators.detection import EVALUATORS, convention_of
 from behavesim.evaluators.templates import BY_FILES, metric_of_codeevolve
 from behavesim.sandbox.processes import CpuMeter, all_processes, with_descendants
 from behavesim.task.evaluated import Convention
 
-# Names of evaluators' files, without suffix, and of first programs. Others are mostly no evaluators.
-EVALUATORS = ("evaluator", "evaluate", "eval", "evaluation", "prob", "problem", "evaluator_stub", "validate")
+# Names of first programs, without suffix.
 FIRST = ("initial_program", "initial", "init_program")
 # Conventions without a first program of their own beside them.
 _WITH_OWN = ("llm4ad", "eoh", *BY_FILES)

@@ -18,6 +18,8 @@ from behavesim.evaluators.needs import imports_of, is_installed
 from behavesim.programs.functions import functions_in
 from behavesim.task.evaluated import INSTANCE, Convention, EvaluatorFile
 
+# Names of evaluators' files, without suffix, as projects call them.
+EVALUATORS = ("evaluator", "evaluate", "eval", "evaluation", "prob", "problem", "evaluator_stub", "validate")
 # Prefix of an evaluator's text on the command line if the rest is a command.
 COMMAND = "command:"
 
@@ -38,15 +40,21 @@ def convention_of(text: str) -> tuple[Convention, str]:
         return _of_class(place, name), f"{_absolute(place)}:{name}"
     if not text.endswith((".py", ".txt")) or not Path(text).is_file():
         raise UsageError(
-            f"there is no evaluator {text!r}; name a Python file, FILE.py:Class, module:Class, or "
-            '"command:CMD {program}"'
+            f"there is no evaluator {text!r}{_perhaps(Path(text))}; name a Python file, FILE.py:Class, module:Class, "
+            'or "command:CMD {program}"'
         )
-    convention, name = _of_file(text)
+    if (found := _of_file(text)) is None:
+        raise UsageError(
+            f"{text} has neither a function `evaluate(program_path)` nor the options --program_path and --results_dir"
+            f"{_perhaps(Path(text))}; name a class in it as {text}:Class, or give a command; "
+            "`behavesim list evaluators` shows all shapes"
+        )
+    convention, name = found
     return convention, f"{_absolute(text)}:{name}" if name else _absolute(text)
 
 
-def _of_file(place: str) -> tuple[Convention, str]:
-    """Return the convention of an evaluator's file, and the class in it that is meant, "" for none."""
+def _of_file(place: str) -> tuple[Convention, str] | None:
+    """Return the convention of an evaluator's file, and the class in it that is meant, "" for none; else None."""
     source = read_text_file(Path(place), "evaluator")
     if "--program_path" in source and "--results_dir" in source:
         return "shinka", ""
@@ -77,10 +85,20 @@ def _of_file(place: str) -> tuple[Convention, str]:
     for function, convention in _BY_FUNCTION.items():
         if function in functions:
             return convention, ""
-    raise UsageError(
-        f"{place} has neither a function `evaluate(program_path)` nor the options --program_path and --results_dir; "
-        f"name a class in it as {place}:Class, or give a command"
-    )
+    return None
+
+
+# Most evaluators that a message names in place of one that is none.
+_MOST_NAMED = 3
+
+
+def _perhaps(path: Path) -> str:
+    """Return words that name evaluators in a folder, or beside a file that is none; "" if there are none."""
+    folder = path if path.is_dir() else path.parent
+    # SkyDiscover has the evaluator in a folder below that of the problem
+    beside = [each for pattern in ("*.py", "*/*.py") for each in sorted(folder.glob(pattern)) if each != path]
+    found = [str(each) for each in beside if each.stem in EVALUATORS and is_evaluator(each)][:_MOST_NAMED]
+    return f"; perhaps {' or '.join(found)} is meant" if found else ""
 
 
 # Names of functions by which a convention is found, if nothing else tells it.
@@ -179,7 +197,8 @@ def _of_class(place: str, name: str) -> Convention:
 def is_evaluator(path: Path) -> bool:
     """Whether a Python file is an evaluator, as `convention_of` finds it, and binds no `task`."""
     try:
-        _of_file(str(path))
+        if _of_file(str(path)) is None:
+            return False
         bound = (
             name for node in tree_of(read_text_file(path, "evaluator"), str(path)).body for name in _bound_by(node)
         )

@@ -106,6 +106,18 @@ def test_a_file_needs_a_function_of_one_of_the_names(tmp_path, text, said):
         convention_of(f"{place}:None")
 
 
+def test_in_place_of_a_folder_or_another_file_the_evaluators_there_are_named(tmp_path):
+    (tmp_path / "evaluator").mkdir()
+    place = tmp_path / "evaluator/evaluator.py"
+    place.write_text("def evaluate(path): pass\n")
+    (tmp_path / "helpers.py").write_text("def other(): pass\n")
+    for wrong in (tmp_path, tmp_path / "evaluate.py", tmp_path / "helpers.py"):
+        with pytest.raises(UsageError, match=re.escape(f"; perhaps {place} is meant; name a")):
+            convention_of(str(wrong))
+    with pytest.raises(UsageError, match=r"there is no evaluator 'nowhere/evaluator.py'; name a"):
+        convention_of("nowhere/evaluator.py")
+
+
 def test_an_object_that_a_file_makes_of_a_class_with_arguments_is_an_evaluator(tmp_path):
     text = "    template_program = 'def f(): return 1'\n    def __init__(self, size): self.size = size\n"
     (tmp_path / "sized.py").write_text(LLM4AD + text + "    def evaluate_program(self, s, f): return self.size * f()\n")
