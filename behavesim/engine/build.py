@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from behavesim.base.config import Settings
@@ -73,7 +74,7 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import Activity, read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Split, Task, TaskReference, instances_of
-from behavesim.task.evaluated import EvaluatorTask, repository_of
+from behavesim.task.evaluated import MADE, EvaluatorTask, repository_of
 from behavesim.task.verdict import Block
 
 if TYPE_CHECKING:
@@ -238,10 +239,13 @@ async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
     if isinstance(outcome, Rejected):
         own = isinstance(task, EvaluatorTask)
         what = "the first program and the evaluator" if own else "`solve` or the template"
+        is_its_own = isinstance(task, EvaluatorTask) and Path(task.file.program).parent.parent.name == MADE
         said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
         advice = {
             "evaluator-error": "; the evaluator says so of its first program: mend it, or install what it lacks",
             "timeout": f"; look for a loop without end in {what}, or raise timeout_s, as by --set timeout_s=600",
+            # of a class or a specification, which may leave its body to be filled in
+            "evaluator": "; its own first program fails: add --program FILE with one that works" * is_its_own,
             COSTLY: "; let `solve` do the work and `score` only check it, or raise timeout_s or memory_mb",
         }
         # evaluators often go on without what they lack, and fail later with words that say nothing of it

@@ -9,12 +9,12 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from behavesim.base.errors import UsageError
 from behavesim.base.text import parse, read_text_file
-from behavesim.task.evaluated import INSTANCE, MADE, EvaluatorFile
+from behavesim.task.evaluated import INSTANCE, EvaluatorFile
 
 # Most folders above an evaluator in which its repository is sought.
 _MOST_ABOVE = 5
@@ -79,28 +79,33 @@ _ON_PYPI = {
 def how_to_get(*names: str, near: Path | None = None) -> str:
     """Return the command that gets modules which are not installed, by the names under which they are imported.
 
-    `near` is the evaluator: requirements.txt beside or above it comes first if it names them all.
+    `near` is the evaluator: a requirements.txt in its folder, or above in its repository, that names them all is given.
     """
     if "AlgoTuneTasks" in names:  # no package: evaluators look for its repository inside their own
         return "git clone https://github.com/oripress/AlgoTune AlgoTune, in the folder of the evaluator's repository"
     packages = [_ON_PYPI.get(name, name) for name in names]
-    if near is not None and (listed := _requirements(near.parent, packages)) is not None:
-        return f"python -m pip install -r {listed}"
+    above = [] if near is None else _up_to_root(near.parent)
+    for path in (place / "requirements.txt" for place in above):
+        said = _normalised(path.read_text(errors="replace")) if path.is_file() else ""
+        if said and all(_normalised(name) in said for name in packages):
+            return f"python -m pip install -r {path}"
     # PyPI may have another package of that name, or none
-    readme = near is not None and (near.parent / "README.md").is_file()
-    return f"python -m pip install {' '.join(packages)}{', unless README.md beside it says otherwise' * readme}"
+    readme = next((path for place in above if (path := place / "README.md").is_file()), None)
+    return f"python -m pip install {' '.join(packages)}{f', unless {readme} says otherwise' if readme else ''}"
 
 
-def _requirements(folder: Path, packages: Sequence[str]) -> Path | None:
-    """Return the nearest requirements.txt, in a folder or one above it, that names all these packages."""
+def _up_to_root(folder: Path) -> list[Path]:
+    """Return a folder and those above it, up to that of its repository; the folder alone if it is in none."""
+    found = []
     for place in (folder, *folder.parents[:_MOST_ABOVE]):
-        path = place / "requirements.txt"
-        said = re.sub(r"[-_.]+", "-", path.read_text(errors="replace").lower()) if path.is_file() else ""
-        if said and all(re.sub(r"[-_.]+", "-", name.lower()) in said for name in packages):
-            return path
+        found.append(place)
         if any((place / name).exists() for name in _ROOTS):
-            break
-    return None
+            return found
+    return found[:1]
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.lower())
 
 
 # Finds in a message the tool or the file that is missing.
@@ -116,7 +121,7 @@ def what_it_lacks(file: EvaluatorFile, message: str) -> str:
     """Return what an evaluator whose first program fails may lack, and how to get it; "" if nothing shows.
 
     It is a tool, a file or an environment variable that `message` names, modules that it or the program imports and
-    nothing provides, tools that it runs, data where a script beside it downloads some, or a first program that works.
+    nothing provides, tools that it runs, or data where a script beside it downloads some.
     """
     name = found[1] if (found := _MISSING.search(message)) else ""
     if name and not {"/", "."} & set(name):
@@ -146,8 +151,6 @@ def what_it_lacks(file: EvaluatorFile, message: str) -> str:
         unset = sorted(each for each in variables_of([script], [script.parent]) if each not in os.environ)
         by = f", or set what says where it lies: it reads {', '.join(unset)} from the environment" if unset else ""
         return f"fetch that file; the evaluator runs in {file.folder}{by}"
-    if Path(file.program).parent.parent.name == MADE:
-        return "its own first program fails, perhaps as one to be filled in: add --program FILE with one that works"
     return ""
 
 
@@ -158,7 +161,9 @@ def advice_on(message: str, script: Path) -> str:
         if _is_secret(name, ""):
             return f"the sandbox gets no {name}, as programs could read it, and has no network"
         if name not in os.environ:
-            return f"write {name}=... before the command: what the evaluator reads of the environment is passed on"
+            is_path = re.search(r"ROOT|DIR|PATH|FILE|FOLDER", name)
+            where = f"; the sandbox shows paths below {script.parent} alone" if is_path else ""
+            return f"write {name}=... before the command: it is passed on{where}"
     return f"install that tool {_WHERE}" if _NO_TOOL.search(message) else ""
 
 
@@ -190,8 +195,7 @@ def variables_of(scripts: Iterable[Path], places: Sequence[Path]) -> set[str]:
 
     Those that the sandbox sets by itself are left out.
     """
-    trees = _read_all(scripts, places)
-    names = {name for tree in trees for node in ast.walk(tree) if (name := _variable(node))}
+    names = {name for tree in _read_all(scripts, places) for name in _variables_in(tree)}
     return {name for name in names if name != INSTANCE and not _OF_THE_SANDBOX.fullmatch(name)}
 
 
@@ -209,18 +213,27 @@ def _is_secret(name: str, value: str) -> bool:
     return bool(_SECRETS.search(name) or _WITH_PASSWORD.search(value))
 
 
-def _variable(node: ast.AST) -> str:
-    """Return the name in `os.environ["NAME"]`, `os.environ.get("NAME")`, `os.getenv("NAME")` or `"NAME" in environ`."""
-    match node:
-        case ast.Subscript(value=place, slice=ast.Constant(str(name))) if _is_environment(place):
-            return name
-        case ast.Call(func=ast.Attribute(value=place, attr="get"), args=[ast.Constant(str(name)), *_]):
-            return name if _is_environment(place) else ""
-        case ast.Call(func=ast.Attribute(attr="getenv") | ast.Name(id="getenv"), args=[ast.Constant(str(name)), *_]):
-            return name
-        case ast.Compare(left=ast.Constant(str(name)), comparators=[place]) if _is_environment(place):
-            return name
-    return ""
+def _variables_in(tree: ast.Module) -> Iterator[str]:
+    """Yield the names in `os.environ["NAME"]`, `os.environ.get("NAME")`, `os.getenv("NAME")`, `"NAME" in os.environ`.
+
+    A constant of the module may stand for the name.
+    """
+    constants = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(value=place, slice=name) if _is_environment(place):
+                pass
+            case ast.Call(func=ast.Attribute(value=place, attr="get"), args=[name, *_]) if _is_environment(place):
+                pass
+            case ast.Call(func=ast.Attribute(attr="getenv") | ast.Name(id="getenv"), args=[name, *_]):
+                pass
+            case ast.Compare(left=name, comparators=[place]) if _is_environment(place):
+                pass
+            case _:
+                continue
+        known = constants.get(ast.unparse(name), name)
+        if isinstance(known, ast.Constant) and isinstance(known.value, str):
+            yield known.value
 
 
 def _is_environment(node: ast.expr) -> bool:

@@ -23,7 +23,7 @@ def evaluate(path):
         raise ValueError("what programs may not read was passed on")
     return {"combined_score": float(os.environ["WANTED_CASE"]) + LIMIT}
 """
-SETTINGS = "import os\n\nLIMIT = float(os.environ.get('WANTED_LIMIT', 0))\n"
+SETTINGS = "import os\n\nNAME = 'WANTED_LIMIT'\nLIMIT = float(os.environ.get(NAME, 0))\n"
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ def test_a_variable_that_it_names_and_nobody_set_is_to_be_set(behavesim: Command
     assert ended.code == 2
     assert "set WANTED_CASE first; write WANTED_CASE=... before the command" in ended.err
     assert "the sandbox gets no OWN_API_KEY" in what_it_lacks(reading, "KeyError: 'OWN_API_KEY'")
+    assert what_it_lacks(reading, "no DATA_ROOT") == "", "nobody reads that"
     missing = what_it_lacks(reading, "FileNotFoundError: [Errno 2] No such file or directory: '/data/of_mine.json'")
     assert missing.endswith("it reads OWN_API_KEY, WANTED_CASE, WANTED_LIMIT from the environment")
 
@@ -100,11 +101,12 @@ def test_tools_and_packages_that_are_missing_are_named(tmp_path: Path, text: str
 def test_packages_come_from_a_list_that_names_them_or_else_by_their_name(tmp_path: Path) -> None:
     script = tmp_path / "deep/evaluator.py"
     script.parent.mkdir()
+    (tmp_path / "pyproject.toml").touch()
     (tmp_path / "requirements.txt").write_text("Scikit_Learn>=1\nnowhere @ git+https://example.org/nowhere\n")
     assert how_to_get("sklearn", "nowhere", near=script) == f"python -m pip install -r {tmp_path}/requirements.txt"
     assert how_to_get("sklearn", "other", near=script) == "python -m pip install scikit-learn other"
-    (script.parent / "README.md").touch()
-    assert how_to_get("other", near=script).endswith("other, unless README.md beside it says otherwise")
+    (tmp_path / "README.md").touch()
+    assert how_to_get("other", near=script).endswith(f"other, unless {tmp_path}/README.md says otherwise")
 
 
 def test_a_first_program_of_its_own_that_fails_can_be_replaced(
