@@ -90,7 +90,8 @@ def how_to_get(*names: str, near: Path | None = None) -> str:
         if said and all(_normalised(name) in said for name in packages):
             return f"python -m pip install -r {path}"
     # PyPI may have another package of that name, or none
-    readme = next((path for place in above if (path := place / "README.md").is_file()), None)
+    readmes = [place / "README.md" for place in above if not _ON_PYPI.keys() >= set(names)]
+    readme = next((path for path in readmes if path.is_file()), None)
     return f"python -m pip install {' '.join(packages)}{f', unless {readme} says otherwise' if readme else ''}"
 
 
