@@ -146,7 +146,7 @@ _REASONS: Mapping[str, str] = {
     "an environment variable": r"(?<!DATA_ROOT)=\.\.\. before the command",
     "network": r"no network|Connection|resolve|huggingface|HTTP|urlopen",
     "another language or tool": r"Required tool|executable not found|it runs|that tool|\b(cargo|Rscript)\b",
-    "an older numpy": r"NumPy 2.0 release",
+    "an older numpy": r"NumPy 2.0 release|'numpy' has no attribute",
     "a package": r"not installed|No module named|pip install",
     "data": r"DATA_ROOT is not set|No (configuration )?files|lack of data|No such file or directory|no instances",
     "a first program": r"no template program|add --program|is no Python|must hold between|empty",

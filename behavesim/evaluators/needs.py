@@ -129,7 +129,7 @@ def what_it_lacks(file: EvaluatorFile, message: str) -> str:
         return f"it runs {name}: install that {_WHERE}"
     if name.startswith("/") and Path(name).exists():
         return f"the sandbox shows {file.readable} alone: copy {name} there"
-    if "was removed in the NumPy 2.0 release" in message:
+    if "was removed in the NumPy 2.0 release" in message or "module 'numpy' has no attribute" in message:
         return 'it was written for an older numpy: python -m pip install "numpy<2"'
     script = file.evaluator_path
     if script is None:

@@ -87,6 +87,7 @@ def evaluate(path):
         ("subprocess.run(['nowhere-fc', path])", "it failed", "for lack of nowhere-fc, which it runs"),
         ("shutil.which('nowhere-fc')", "it failed", "for lack of nowhere-fc, which it runs"),
         ("subprocess.run(['sh', path])", "it failed", ""),
+        ("", "AttributeError: module 'numpy' has no attribute 'bool8'", 'pip install "numpy<2"'),
         ("import nowhere", "it failed", "for lack of nowhere, which it imports: python -m pip install nowhere"),
     ],
 )
