@@ -22,7 +22,7 @@ from behavesim.analysis.table import (
     cells_of,
 )
 from behavesim.base.text import ScoreSource
-from behavesim.engine.tuning import best_trial, numbers_of
+from behavesim.engine.tuning import best_trial, evidence_in_words, numbers_of
 from behavesim.state.events import Tuning
 from behavesim.store.reading import read_prompt, read_response
 
@@ -77,6 +77,8 @@ class CandidateDetails:
     limit_s: float | None = None
     numbers: tuple[TunedNumber, ...] = ()
     notes: tuple[str, ...] = ()
+    evidence: str = ""
+    """On what the tuned program was compared with its parent; "" if it was not."""
 
     def document(self) -> dict[str, Any]:
         """Return one flat mapping for JSON."""
@@ -94,7 +96,7 @@ class CandidateDetails:
             Table("metrics", "metrics", (Column("metric"), Column("value", SCORE)), tuple(self.of.metrics.items())),
             Table(
                 "numbers",
-                "numbers of the parent, and of the best trial",
+                "numbers of the parent, and of the best trial" + (self.evidence and f"; compared on {self.evidence}"),
                 (Column("line", COUNT), Column("before", SCORE), Column("after", SCORE)),
                 tuple((each.line, each.before, each.after) for each in self.numbers),
             ),
@@ -122,6 +124,7 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
         left_out=() if prompt is None else prompt.left_out,
         limit_s=run.settings.timeout_s,
         numbers=() if response is None or response.tuning is None else _numbers(run, candidate, response.tuning),
+        evidence="" if response is None or response.tuning is None else evidence_in_words(response.tuning),
         notes=tuple(each for each in run.folder.notes if re.search(rf"\bcandidate {number}\b", each, re.IGNORECASE)),
     )
 

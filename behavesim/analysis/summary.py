@@ -96,6 +96,8 @@ class TuningBrought:
     trials: int
     gain: float
     written_gain: float
+    by_score: int = 0
+    """Tuned programs of the archive that are better on the instances of their trials alone, as there are no others."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ def _tuning(run: Run) -> TuningBrought | None:
         state.trials,
         gains[True],
         gains[False],
+        sum(each.tuning is not None and each.tuning.check == "score" for each in state.members.values()),
     )
 
 

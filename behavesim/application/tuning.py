@@ -19,6 +19,7 @@ from behavesim.engine.tuning import (
     TuningBench,
     best_trial,
     certainty,
+    evidence_in_words,
     is_better,
     numbers_of,
     seed_of,
@@ -56,7 +57,8 @@ class TunedProgram:
 
     `score_after` and `source` are those of the best trial, None if none scored better than the program itself.
     `told_apart` says whether it is better for certain on instances that no trial used; None if there are none to tell
-    by. `gain` is its mean gain there, a fraction, on `fresh` instances, and `interval` holds it with 95 %.
+    by. `gain` is its mean gain there, a fraction, on `fresh` instances, and `interval` holds it with 95 %. `evidence`
+    says in words on what both were compared, "" if they were not.
     """
 
     task: str
@@ -71,10 +73,12 @@ class TunedProgram:
     """How many trials with other numbers there were."""
     told_apart: bool | None
     is_better: bool
-    """Whether the tuned program is worth taking: told apart, or better by its score where nothing else can say."""
+    """Whether the tuned program is worth taking: told apart, or by the score of both in further runs if nothing else
+    can say."""
     fresh: int
     gain: float | None
     interval: tuple[float, float] | None
+    evidence: str = ""
 
     def document(self) -> dict[str, object]:
         """Return it as the JSON document of `behavesim tune --json`; what is not known is None."""
@@ -89,6 +93,7 @@ class TunedProgram:
             "fresh": self.fresh,
             "gain": self.gain,
             "interval": None if self.interval is None else list(self.interval),
+            "evidence": self.evidence,
         }
 
     @property
@@ -98,15 +103,15 @@ class TunedProgram:
             return f"none of {count_noun(self.evaluations, 'trial')} scored better"
         after = "unknown" if self.score_after is None else f"{self.score_after:g}"
         scores = f"score {self.score_before:g} → {after} in {count_noun(self.evaluations, 'trial')}"
-        if self.told_apart is None:
-            return f"{scores}; the task has no other instances, so that this may be luck"
+        if not self.evidence or (self.gain is None and self.told_apart is not None):
+            return f"{scores}; not told apart from what it was: one of both failed in the comparison"
         if self.gain is None:
-            return f"{scores}; not told apart from what it was: one of both failed on other instances"
+            return f"{scores}; {'better' if self.is_better else 'not told apart from what it was'} on {self.evidence}"
         much = f"{100 * self.gain:+.2f} %"
         if self.interval is not None:
             much += f" [{100 * self.interval[0]:.2f}, {100 * self.interval[1]:.2f}]"
         said = "better for certain" if self.told_apart else "not told apart from what it was"
-        return f"{scores}; {said}: gain {much} on {self.fresh} instances that no trial used"
+        return f"{scores}; {said}: gain {much} on {self.evidence}"
 
     @property
     def diff(self) -> list[str]:
@@ -172,6 +177,7 @@ async def tune_program(
     offset = text.count("\n", 0, begin) if is_inside else 0
     whole = text.replace(source, tuned, 1) if is_inside else tuned
     after = tuning.values[best] if best else None
+    better = is_better(tuning, task.objective)
     is_bounded = found is not None and math.isfinite(found.low)
     return TunedProgram(
         task.name,
@@ -185,11 +191,12 @@ async def tune_program(
             for place, number in enumerate(numbers)
         ),
         tuning.trials,
-        None if grounds.check == "score" else is_better(tuning, task.objective, grounds),
-        is_better(tuning, task.objective, grounds),
-        len(tuning.after),
+        None if grounds.check == "score" else better,
+        better,
+        0 if grounds.check == "score" else len(tuning.after),
         None if found is None else found.mean,
         (found.low, found.high) if found is not None and is_bounded else None,
+        evidence_in_words(tuning),
     )
 
 

@@ -5,25 +5,29 @@ A run tunes too: the reply of some candidates is written by trials in place of a
 `tuning_steps` decides: a pure generator asks for scores, and what it asks next follows from numbers, seed and answers
 alone. `tune_numbers` answers with the sandbox, and `verify` with what the journal holds. Values are drawn by CMA-ES
 (Hansen 2016, from the package cmaes). The trials share search instances, and further ones where the task has them
-without end: five would decide by luck. The winner is told apart from its parent on instances that no trial used.
+without end: five would decide by luck. The winner is told apart from its parent on instances that no trial used. Where
+a task has no others, both are run again on the same, and whoever shows the gain says so (`evidence_in_words`).
+
+Some numbers cannot change: how long a table is, which column is meant. Any trial that changes one fails, and CMA-ES
+learns nothing from it. So the first trials look for them by halving (`_Trying.find_fixed`), and they stay as they are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import WholeForm, form_of
 from behavesim.programs.numbers import Number, tunable_numbers, write_numbers
-from behavesim.state.events import TEMPLATE, TUNE, Asked, CandidateId, Prompt, Reply, Responded, Tuning
+from behavesim.state.events import TEMPLATE, TUNE, Asked, CandidateId, Prompt, Reply, Responded, Tuning, TuningCheck
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.protocols import Judge, unnoticed
 from behavesim.state.race import ERROR, Interval, interval, mean, relative_gains, told_apart
@@ -39,8 +43,12 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 # Standard deviation of the first trials, as a fraction of each number's scale.
 FIRST_STEP = 0.2
+# To look for numbers that have to stay as they are takes one trial of so many that are left.
+LOOK = 3
 # Fresh instances on which the best trial and its parent are compared first, and at most; each block doubles them.
 FIRST_FRESH, MOST_FRESH = 10, 80
+# Where there are no other instances, both are run so often again: the best of many noisy scores is mostly luck.
+REPEATS = 5
 # What the random numbers of tuning are drawn with besides seed and candidate.
 PURPOSE = 52
 
@@ -59,8 +67,7 @@ def numbers_of(task: Task, source: str) -> tuple[Number, ...]:
 class Grounds:
     """The instances on which a task's programs are tuned and checked.
 
-    `check` says on which instances the best trial is told apart from its parent: "fresh" ones, those of "validation",
-    or none, so that the "score" of the trials decides.
+    `check` says on which instances the best trial is told apart from its parent.
     """
 
     search: int
@@ -69,7 +76,7 @@ class Grounds:
     """The number of the first search instance that nothing else uses."""
     further: int
     """So many search instances from there on belong to each trial, besides those of the search."""
-    check: Literal["fresh", "validation", "score"]
+    check: TuningCheck
     has_own_mean: bool
 
     @classmethod
@@ -79,7 +86,7 @@ class Grounds:
         # an evaluator that takes an instance's number has others for validation, and none for the search
         if task.endless and not task.has_own_mean and not isinstance(task, EvaluatorTask):
             return cls(search, search + race, search, "fresh", False)
-        check: Literal["validation", "score"] = "validation" if len(instances_of(task, "validation")) else "score"
+        check: TuningCheck = "validation" if len(instances_of(task, "validation")) else "score"
         return cls(search, search + race, 0, check, task.has_own_mean)
 
     @property
@@ -109,10 +116,10 @@ class Trials:
 
 @dataclass(frozen=True)
 class Check:
-    """Asks for the scores of the program as it is, and with these values, on instances that no trial used.
+    """Asks for the scores of the program as it is, and with these values, on the instances of the check.
 
-    They are `count` from number `seen` on of the fresh ones, or with a count of 0 all those of validation. The scores
-    of a program that fails are ().
+    They are `count` from number `seen` on of the fresh ones, or with a count of 0 all those of validation. Where there
+    are no others, they are those of the trials, `count` times. The scores of a program that fails are ().
     """
 
     values: Values
@@ -129,13 +136,13 @@ Gains = Sequence[float | None]
 class Tuner:
     """Draws the values of the trials, a generation at a time: they follow from numbers, seed and gains alone."""
 
-    def __init__(self, numbers: Sequence[Number], seed: int) -> None:
-        """Begin at the program's own values."""
+    def __init__(self, numbers: Sequence[Number], begin: Values, free: Sequence[int], seed: int) -> None:
+        """Begin at the values `begin`; only the numbers at the places `free` change."""
         from cmaes import CMA  # imported late: few runs tune
 
-        start = np.array([number.place_of(number.value) for number in numbers]).clip(0.0, 1.0)
-        bounds = np.tile([0.0, 1.0], (len(numbers), 1))
-        self._numbers = numbers
+        self._numbers, self._begin, self._free = numbers, begin, free
+        start = np.array([numbers[place].place_of(begin[place]) for place in free]).clip(0.0, 1.0)
+        bounds = np.tile([0.0, 1.0], (len(free), 1))
         self._search: CMA = CMA(mean=start, sigma=FIRST_STEP, bounds=bounds, seed=seed)
         self._places: list[np.ndarray[tuple[int], np.dtype[np.float64]]] = []
 
@@ -143,8 +150,11 @@ class Tuner:
         """Return the values of the next generation."""
         self._places = [self._search.ask() for _ in range(self._search.population_size)]
         return tuple(
-            tuple(number.value_at(float(at)) for number, at in zip(self._numbers, place, strict=True))
-            for place in self._places
+            _replaced(
+                self._begin,
+                {place: self._numbers[place].value_at(float(at)) for place, at in zip(self._free, places, strict=True)},
+            )
+            for places in self._places
         )
 
     def learn(self, gains: Gains) -> None:
@@ -158,37 +168,118 @@ def seed_of(seed: int, candidate: int) -> int:
     return int(np.random.default_rng([seed, candidate, PURPOSE]).integers(1 << 31))
 
 
+class _Trying:
+    """What was tried of a program so far, at first nothing, in at most `most` trials besides the program itself."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.values: list[Values] = []
+        self.gains: list[float | None] = []
+
+    @property
+    def left(self) -> int:
+        """How many trials there may still be."""
+        return self._most + 1 - len(self.values)
+
+    @property
+    def best(self) -> Values:
+        """The values of the best trial."""
+        return self.values[best_trial(self.gains)]
+
+    def ask(self, drawn: tuple[Values, ...]) -> Generator[Trials, Gains, Gains]:
+        """Ask for the gains of trials, keep both, and return the gains."""
+        found = yield Trials(drawn)
+        self.values += drawn
+        self.gains += found
+        return found
+
+    def find_fixed(
+        self, parts: Sequence[Sequence[Sequence[int]]], moved: Values
+    ) -> Generator[Trials, Gains, frozenset[int]]:
+        """Return the places of the numbers that have to stay as they are: with those of `moved` the program fails.
+
+        A trial changes the numbers of one part, which consists of groups. If it fails, each half of its groups is
+        changed alone, down to one group. One trial of LOOK that are left may be used; what failed and was not told
+        apart by then stays as it is.
+        """
+        most, fixed = self.left // LOOK, set[int]()
+        waiting = [part for part in parts if part]
+        if len(waiting) > most:  # no part is known to fail
+            return frozenset()
+        while waiting and most > 0:
+            tried, waiting = waiting[:most], waiting[most:]
+            most -= len(tried)
+            changed = ({place: moved[place] for group in part for place in group} for part in tried)
+            found = yield from self.ask(tuple(_replaced(self.values[0], new) for new in changed))
+            for part, gain in zip(tried, found, strict=True):
+                if gain is None and len(part) == 1:
+                    fixed.update(part[0])
+                elif gain is None:
+                    waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
+        return frozenset(fixed).union(*(group for part in waiting for group in part))
+
+
 def tuning_steps(numbers: Sequence[Number], seed: int, most: int, objective: Objective, grounds: Grounds) -> Steps:
     """Ask for the gains of at most `most` trials of other values, then for a check of the best; return what was tried.
 
-    It ends early at a plateau: a whole generation scores exactly as the program itself does.
+    It begins with a look for numbers that have to stay as they are, and looks again when most trials of a generation
+    fail. It ends early at a plateau: a whole generation scores exactly as the program itself does.
     """
-    own = tuple(number.value for number in numbers)
-    values: list[Values] = [own]
-    gains: list[float | None] = [*(yield Trials((own,)))]
-    if gains[0] is None:  # it fails on the further instances
-        return Tuning(tuple(values), tuple(gains))
-    tuner = Tuner(numbers, seed)
-    while (left := most + 1 - len(values)) > 0:
+    trying = _Trying(most)
+    yield from trying.ask((tuple(number.value for number in numbers),))
+    if trying.gains[0] is None:  # it fails on the further instances
+        return Tuning(tuple(trying.values), tuple(trying.gains))
+    fixed = yield from trying.find_fixed([_alike(numbers)], _raised(numbers))
+    tuner: Tuner | None = None
+    while trying.left > 0 and len(fixed) < len(numbers):
+        free = [place for place in range(len(numbers)) if place not in fixed]
+        tuner = tuner or Tuner(numbers, trying.best, free, seed + len(fixed))
         drawn = tuner.draw()
-        found: Gains = yield Trials(drawn[:left])
-        values += drawn[:left]
-        gains += found
-        if len(found) < len(drawn) or all(gain == gains[0] for gain in found):
+        found = yield from trying.ask(drawn[: trying.left])
+        if len(found) < len(drawn) or all(gain == trying.gains[0] for gain in found):
             break
         tuner.learn(found)
-    best = best_trial(gains)
-    tried = Tuning(tuple(values), tuple(gains))
-    if best == 0 or grounds.check == "score":
+        if 2 * found.count(None) > len(found):
+            singles = [[place] for place in free]
+            halves = singles[: len(free) // 2], singles[len(free) // 2 :]
+            if more := (yield from trying.find_fixed(halves, drawn[found.index(None)])):
+                fixed, tuner = fixed | more, None
+    tried = Tuning(tuple(trying.values), tuple(trying.gains))
+    if best_trial(trying.gains) == 0:
         return tried
     before: tuple[float, ...] = ()
     after: tuple[float, ...] = ()
     while (count := _next_check(before, after, objective, grounds)) is not None:
-        more, others = yield Check(values[best], len(before), count)
-        before, after = (*before, *more), (*after, *others)
-        if not more or not others:
+        ours, others = yield Check(trying.best, len(before), count)
+        before, after = (*before, *ours), (*after, *others)
+        if not ours or not others:
             break
-    return replace(tried, before=before, after=after)
+    return replace(tried, before=before, after=after, check=grounds.check)
+
+
+def _alike(numbers: Sequence[Number]) -> list[list[int]]:
+    """Return the places of the whole numbers in groups of equal values, small values first.
+
+    Sizes, counts and indices are whole, small, and often written several times: then they mean the same.
+    """
+    groups: dict[float, list[int]] = {}
+    for place, number in enumerate(numbers):
+        if number.is_whole:
+            groups.setdefault(number.value, []).append(place)
+    return [groups[value] for value in sorted(groups, key=abs)]
+
+
+def _raised(numbers: Sequence[Number]) -> Values:
+    """Return greater values, which an index or a size is more likely to fail of than of smaller ones."""
+    # by two different steps: copies of one number, which later change alone, must not stay equal
+    steps = [FIRST_STEP / (1 + place % 2) for place in range(len(numbers))]
+    return tuple(
+        number.value_at(number.place_of(number.value) + step) for number, step in zip(numbers, steps, strict=True)
+    )
+
+
+def _replaced(values: Values, new: Mapping[int, float]) -> Values:
+    return tuple(new.get(place, value) for place, value in enumerate(values))
 
 
 def best_trial(gains: Gains) -> int:
@@ -197,23 +288,31 @@ def best_trial(gains: Gains) -> int:
 
 
 def certainty(tuning: Tuning, objective: Objective) -> Interval | None:
-    """Return the mean gain of the best trial on its parent on fresh instances, with its interval; None without any."""
+    """Return the mean gain of the best trial on its parent in the check, with its interval; None without any."""
     gains = relative_gains(tuning.after, tuning.before, objective)
     return interval(gains, ERROR) if gains else None
 
 
-def is_better(tuning: Tuning, objective: Objective, grounds: Grounds) -> bool:
-    """Whether the best trial is better than its parent: for certain, or by its score where nothing else can say."""
-    if best_trial(tuning.gains) == 0:
-        return False
-    if grounds.check == "score":
-        return True
-    if not tuning.after or len(tuning.after) != len(tuning.before):  # one of both failed
+def is_better(tuning: Tuning, objective: Objective) -> bool:
+    """Whether the best trial is better than its parent by more than chance, in the check."""
+    if not tuning.after or len(tuning.after) != len(tuning.before):  # no trial was better, or one of both failed
         return False
     gains = relative_gains(tuning.after, tuning.before, objective)
-    if grounds.check == "fresh":
+    if tuning.check == "fresh":
         return interval(gains, ERROR).low > 0
     return mean(gains) > 0 and told_apart(tuning.after, tuning.before)
+
+
+def evidence_in_words(tuning: Tuning) -> str:
+    """Return on what the best trial was compared with its parent, to follow "on"; "" if it was not."""
+    count = len(tuning.after)
+    if not count:
+        return ""
+    if tuning.check == "score":
+        return f"the trials' own instances, {count} runs each; others may differ"
+    if count == 1:
+        return "a single validation score: it may be luck"
+    return f"{count} {tuning.check} instances, which no trial used"
 
 
 def tuned_source(source: str, numbers: Sequence[Number], tuning: Tuning) -> str:
@@ -223,8 +322,8 @@ def tuned_source(source: str, numbers: Sequence[Number], tuning: Tuning) -> str:
 
 def _next_check(before: Sequence[float], after: Sequence[float], objective: Objective, grounds: Grounds) -> int | None:
     """Return on how many more instances both programs are compared, 0 for those of validation; None if it is over."""
-    if grounds.check == "validation":
-        return None if before else 0
+    if grounds.check != "fresh":
+        return None if before else (REPEATS if grounds.check == "score" else 0)
     if not before:
         return FIRST_FRESH
     found = interval(relative_gains(after, before, objective), ERROR)
@@ -273,6 +372,8 @@ class TuningBench:
         if self._grounds.check == "validation":
             async with self._validation() as judge:
                 before, after = await asyncio.gather(*(self._scores_of(judge, each, None) for each in sources))
+        elif self._grounds.check == "score":
+            before, after = await asyncio.gather(*(self._scores_again(each, request.count) for each in sources))
         else:
             block = self._grounds.fresh_block(request.seen, request.count)
             before, after = await asyncio.gather(*(self._scores_of(self._judge, each, block) for each in sources))
@@ -287,6 +388,14 @@ class TuningBench:
         self._own = self._own or scores
         # relative to its own scores: one long instance must not outweigh many short ones
         return mean(relative_gains(scores, self._own, self._objective)) if scores else None
+
+    async def _scores_again(self, source: str, times: int) -> tuple[float, ...]:
+        """Return a program's scores on the search instances in so many runs; () if one fails."""
+        runs = (self._judge.evaluate(source) for _ in range(times))
+        verdicts = await asyncio.gather(*runs)
+        self.cpu_s += sum(verdict.cpu_s for verdict in verdicts)
+        scores = tuple(verdict.score for verdict in verdicts if not isinstance(verdict, Failure))
+        return scores if len(scores) == times else ()
 
     async def _scores_of(self, judge: Judge, source: str, block: Block | None) -> tuple[float, ...]:
         """Return a program's scores by which trials are compared; () if it fails."""
@@ -391,10 +500,9 @@ def reply_of(
     numbers: Sequence[Number],
     tuning: Tuning,
     objective: Objective,
-    grounds: Grounds,
 ) -> Responded:
     """Return the reply that follows from the trials of the program `source`: without text if none is better."""
-    if is_better(tuning, objective, grounds):
+    if is_better(tuning, objective):
         reply = Reply(add_fence(tuned_source(source, numbers, tuning)), TUNE)
     elif tuning.gains[0] is None:
         reply = Reply("", TUNE, fault="the program fails on further instances, on which trials are compared")
@@ -423,7 +531,7 @@ class Episodes:
         numbers, objective = numbers_of(self.task, source), self.task.objective
         bench = TuningBench(source, numbers, self.grounds, objective, self.judge, self.validation)
         tuning = await tune_numbers(bench, numbers, seed_of(self.seed, opened.id), most, objective, self.grounds)
-        return reply_of(opened.id, source, numbers, tuning, objective, self.grounds)
+        return reply_of(opened.id, source, numbers, tuning, objective)
 
 
 def derived_reply(event: Responded, source: str, task: Task, seed: int, most: int, grounds: Grounds) -> Responded:
@@ -450,4 +558,4 @@ def derived_reply(event: Responded, source: str, task: Task, seed: int, most: in
                 request = steps.send((recorded.before[part], recorded.after[part]))
     except StopIteration as ended:
         tuning = replace(ended.value, cpu_s=recorded.cpu_s)
-    return reply_of(event.candidate, source, numbers, tuning, task.objective, grounds)
+    return reply_of(event.candidate, source, numbers, tuning, task.objective)

@@ -72,7 +72,10 @@ def tuning_in_words(tuning: Tuning) -> str:
     ]
     own, (best, _) = tuning.values[0], max(trials, key=lambda trial: trial[1])
     said = f"The machine tuned its numbers in {tuning.trials} trials"
-    by_weight = sorted(range(len(own)), key=lambda place: -_sensitivity(trials, best, place))
+    # what changed in trials that failed alone is structure, and stayed as it was
+    working = [values for values, gain in trials if gain > -math.inf]
+    changed = [place for place in range(len(own)) if len({values[place] for values in working}) > 1]
+    by_weight = sorted(changed, key=lambda place: -_sensitivity(trials, best, place))
     telling = [place for place in by_weight if _sensitivity(trials, best, place) >= SENSITIVE][:SENSITIVE_SHOWN]
     if not telling:
         return f"{said}; the score hardly depends on any of them."

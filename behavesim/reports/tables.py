@@ -192,7 +192,8 @@ def _tuned(summary: Summary) -> str | None:
         return None
     programs = f"{found.better} of {count_noun(found.candidates, 'program')} better"
     brought = f"{percent(found.gain)} by tuning, {percent(found.written_gain)} by what was written"
-    return f"{programs}, in {count_noun(found.trials, 'trial')}; gain on the template: {brought}"
+    alone = "; no other instances than those of the trials say that they are better" if found.by_score else ""
+    return f"{programs}, in {count_noun(found.trials, 'trial')}; gain on the template: {brought}{alone}"
 
 
 def _progress_facts(summary: Summary) -> dict[str, str]:

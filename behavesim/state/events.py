@@ -273,13 +273,18 @@ class Asked:
     prompt: Prompt
 
 
+# What a tuned program is compared with its parent on: "fresh" instances, those of "validation", or where a task has no
+# other instances, the "score" on those of the trials, measured again several times.
+TuningCheck = Literal["fresh", "validation", "score"]
+
+
 @dataclass(frozen=True)
 class Tuning:
     """What was tried to tune the numbers of a program (`engine/tuning.py`).
 
     `values` has the numbers of each trial, first the program's own, and `gains` its mean gain on the program, a
-    fraction, None if it failed. `before` and `after` are the scores of the program and of the best trial on instances
-    that no trial used, as far as the comparison went; empty if there was none. `cpu_s` is CPU seconds of all this.
+    fraction, None if it failed. `before` and `after` are the scores of the program and of the best trial on what
+    `check` names, as far as the comparison went; empty if there was none. `cpu_s` is CPU seconds of all this.
     """
 
     values: tuple[tuple[float, ...], ...]
@@ -287,6 +292,7 @@ class Tuning:
     before: tuple[float, ...] = ()
     after: tuple[float, ...] = ()
     cpu_s: float = 0.0
+    check: TuningCheck | None = None
 
     @property
     def trials(self) -> int:

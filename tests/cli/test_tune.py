@@ -23,7 +23,19 @@ def select_next_node(current_node, destination_node, unvisited_nodes, distance_m
     home = distance_matrix[destination_node][unvisited_nodes]
     return unvisited_nodes[int(np.argmin(near - 5.0 * home))]
 '''
-KEYS = {"task", "file", "before", "after", "numbers", "evaluations", "told_apart", "fresh", "gain", "interval"}
+KEYS = {
+    "task",
+    "file",
+    "before",
+    "after",
+    "numbers",
+    "evaluations",
+    "told_apart",
+    "fresh",
+    "gain",
+    "interval",
+    "evidence",
+}
 
 
 @pytest.fixture
@@ -108,9 +120,26 @@ def test_an_error_is_one_clear_line(
 
 def test_a_gain_that_is_unknown_is_not_told_as_0() -> None:
     found = bs.tune(CITIES, PROGRAM, evaluations=12, workers=1)
-    failed = replace(found, told_apart=False, fresh=0, gain=None, interval=None)
+    failed = replace(found, told_apart=False, fresh=0, gain=None, interval=None, evidence="")
     assert "one of both failed" in failed.sentence and "0.00 %" not in failed.sentence
     assert "→ unknown in" in replace(failed, score_after=None).sentence
+
+
+EVALUATOR = """
+import runpy
+def evaluate(program_path):
+    return {"combined_score": -abs(runpy.run_path(program_path)["number"]() - 6.0)}
+"""
+
+
+def test_without_other_instances_the_line_says_on_what_the_gain_rests(behavesim: Command, mine: Path) -> None:
+    folder = mine.parent
+    (folder / "evaluator.py").write_text(EVALUATOR)
+    (folder / "first.py").write_text("def number():\n    return 5.0\n")
+    (folder / "six.toml").write_text('convention = "openevolve"\nevaluator = "evaluator.py"\nprogram = "first.py"\n')
+    ended = behavesim("tune", "six.toml", "first.py", "--evaluations", 12, "--workers", 2)
+    assert ended.code == 0 and "on the trials' own instances, 5 runs each; others" in ended.out.replace("\n", " ")
+    assert (folder / "first.tuned.py").exists()
 
 
 def test_python_raises_what_the_command_says(mine: Path) -> None:

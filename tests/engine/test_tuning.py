@@ -14,6 +14,7 @@ import pytest
 
 from behavesim.engine.tuning import (
     MOST_FRESH,
+    REPEATS,
     Check,
     Grounds,
     Trials,
@@ -21,6 +22,7 @@ from behavesim.engine.tuning import (
     TuningBench,
     best_trial,
     certainty,
+    evidence_in_words,
     is_better,
     numbers_of,
     seed_of,
@@ -91,7 +93,7 @@ async def test_the_known_optimum_is_found_and_told_apart_on_instances_that_no_tr
     found = await tuned(judge)
     values = found.values[best_trial(found.gains)]
     assert values == pytest.approx(BEST, rel=0.3) and values[2] == int(values[2])
-    assert found.trials <= 150 and is_better(found, DOWN, FRESH)
+    assert found.trials <= 150 and is_better(found, DOWN)
     gain = certainty(found, DOWN)
     assert gain is not None and 0 < gain.low < gain.mean < gain.high
     assert tunable_numbers(tuned_source(SOURCE, NUMBERS, found))[2].value == values[2]
@@ -120,14 +122,73 @@ async def test_the_same_scores_lead_to_the_same_trials_whatever_comes_first() ->
 async def test_a_plateau_ends_it_and_no_text_is_run_twice() -> None:
     judge = Bowl(is_flat=True, fails=quiet)
     found = await tuned(judge)
-    assert found.trials == len(Tuner(NUMBERS, 1).draw()) and not found.after
-    assert not is_better(found, DOWN, FRESH)
+    assert found.trials == 1 + len(Tuner(NUMBERS, (0.05, 30.0, 3.0), (0, 1, 2), 1).draw()) and not found.after
+    assert not is_better(found, DOWN)
     bench = TuningBench(SOURCE, NUMBERS, FRESH, DOWN, judge, on_validation(judge))
     judge.sources.clear()
     trials = Trials(((0.05, 30.0, 3.0), (0.05, 30.0, 4.0), (0.05, 30.0, 3.0)))
     await bench.answer(trials)
     await bench.answer(trials)
     assert len(judge.sources) == 4 and len(set(judge.sources)) == 2
+
+
+STRUCTURE = "a = 0.05\nb = 30.0\nk = 3\nsizes = (7, 5, 7, 12, 5, 4)\nturns = (20, 900)\nc = 0.7\n"
+
+
+def structured(frozen: set[float]) -> tuple[tuple[int, ...], Callable[[tuple[float, ...]], bool]]:
+    """The places of the numbers of STRUCTURE with these values, and whether a trial leaves all of them as they are."""
+    numbers = tunable_numbers(STRUCTURE)
+    places = tuple(place for place, number in enumerate(numbers) if number.value in frozen)
+    return places, lambda values: all(values[place] == numbers[place].value for place in places)
+
+
+def tried(works: Callable[[tuple[float, ...]], bool], most: int = 60) -> Tuning:
+    """What is tried of STRUCTURE where each trial that does not work fails, and the others gain what `a` gains."""
+    steps = tuning_steps(tunable_numbers(STRUCTURE), 3, most, DOWN, FRESH)
+    request = next(steps)
+    while isinstance(request, Trials):
+        request = steps.send([1 - abs(np.log(each[0] / 0.2)) if works(each) else None for each in request.values])
+    with pytest.raises(StopIteration) as ended:
+        steps.send(((), ()))
+    tuning = ended.value.value
+    assert isinstance(tuning, Tuning)
+    return tuning
+
+
+@pytest.mark.parametrize("frozen", [{7.0}, {7.0, 5.0}, {7.0, 5.0, 4.0, 12.0}, {7.0, 5.0, 4.0, 12.0, 3.0, 20.0, 900.0}])
+def test_numbers_without_which_all_trials_fail_are_left_as_they_are_early(frozen: set[float]) -> None:
+    places, works = structured(frozen)
+    found = tried(works)
+    failed = [at for at, gain in enumerate(found.gains) if gain is None]
+    assert len(failed) <= 13 and max(failed) <= 20  # a third of the trials may look for them
+    assert found.values[best_trial(found.gains)][0] == pytest.approx(0.2, rel=0.2)
+    changed = {
+        place for values in found.values for place in range(len(values)) if values[place] != found.values[0][place]
+    }
+    assert len(changed) == len(found.values[0])  # each was changed once
+    later = found.values[21:]
+    free = set(range(len(found.values[0]))) - set(places)
+    assert all(len({values[place] for values in later}) > 1 for place in free)
+
+
+def test_a_number_that_fails_later_is_found_in_a_trial_that_failed() -> None:
+    real = [number.value for number in tunable_numbers(STRUCTURE)].index(0.7)
+    found = tried(lambda values: values[real] == 0.7)
+    shares = [sum(gain is None for gain in found.gains[at:]) / len(found.gains[at:]) for at in (1, 30)]
+    assert shares[0] < 0.4 and shares[1] == 0
+
+
+def test_where_all_trials_fail_it_ends_without_a_gain() -> None:
+    own = tuple(number.value for number in tunable_numbers(STRUCTURE))
+    steps = tuning_steps(tunable_numbers(STRUCTURE), 3, 60, DOWN, FRESH)
+    request: Any = next(steps)
+    found: Tuning | None = None
+    while found is None:
+        try:
+            request = steps.send([0.0 if each == own else None for each in request.values])
+        except StopIteration as ended:
+            found = ended.value
+    assert best_trial(found.gains) == 0 and found.trials <= 60
 
 
 async def test_luck_alone_is_not_told_apart() -> None:
@@ -138,7 +199,7 @@ async def test_luck_alone_is_not_told_apart() -> None:
             luck = np.random.default_rng([len(source), sum(map(ord, source))]).normal(0, 1, len(found.scores))
             return replace(found, scores=tuple(5.0 + each for each in luck.tolist()))
 
-    told = [is_better(await tuned(Lucky(fails=quiet), most=40, seed=seed), DOWN, FRESH) for seed in range(10)]
+    told = [is_better(await tuned(Lucky(fails=quiet), most=40, seed=seed), DOWN) for seed in range(10)]
     assert told.count(True) <= 1
 
 
@@ -146,20 +207,33 @@ async def test_what_fails_is_no_better() -> None:
     further = await tuned(Bowl(fails=lambda block: block == FRESH.block))
     assert further.values == (tuple(number.value for number in NUMBERS),) and further.gains == (None,)
     on_check = await tuned(Bowl(fails=lambda block: block != FRESH.block))
-    assert on_check.before == on_check.after == () and not is_better(on_check, DOWN, FRESH)
+    assert on_check.before == on_check.after == () and not is_better(on_check, DOWN)
 
 
 async def test_without_fresh_instances_those_of_validation_decide_and_without_any_the_score() -> None:
     judge = Bowl(luck=0.01, fails=quiet)
     validation = Grounds(5, 5, 0, "validation", False)
     found = await tuned(judge, grounds=validation)
-    assert len(found.before) == len(found.after) == 5 and is_better(found, DOWN, validation)
+    assert len(found.before) == len(found.after) == 5 and is_better(found, DOWN)
     assert set(judge.asked) == {None}
-    assert not is_better(replace(found, after=found.before), DOWN, validation)
+    assert not is_better(replace(found, after=found.before), DOWN)
     by_score = Grounds(1, 1, 0, "score", False)
     found = await tuned(judge, grounds=by_score)
-    assert found.after == () and is_better(found, DOWN, by_score)
-    assert not is_better(replace(found, gains=(0.0,) * len(found.gains)), DOWN, by_score)
+    assert len(found.after) == REPEATS and set(judge.asked) == {None} and is_better(found, DOWN)
+    assert "trials' own instances, 5 runs" in evidence_in_words(found)
+
+
+async def test_the_best_of_many_noisy_scores_is_not_taken_where_nothing_else_can_say() -> None:
+    class Noisy(Bowl):
+        async def evaluate(self, source: str, *given: Any) -> Verdict | Failure:
+            found = await super().evaluate(source, *given)
+            noise = np.random.default_rng([len(self.asked)]).normal(0, 1)
+            return replace(found, score=5.0 + noise, scores=(5.0 + noise,)) if isinstance(found, Verdict) else found
+
+    by_score = Grounds(1, 1, 0, "score", False)
+    found = [await tuned(Noisy(fails=quiet), most=40, grounds=by_score, seed=seed) for seed in range(10)]
+    assert all(best_trial(each.gains) for each in found)
+    assert sum(is_better(each, DOWN) for each in found) <= 1
 
 
 def test_the_grounds_follow_from_the_task_and_leave_its_race_its_instances() -> None:
@@ -172,7 +246,7 @@ def test_the_grounds_follow_from_the_task_and_leave_its_race_its_instances() -> 
     assert Grounds.of(toy).check in ("validation", "score") and Grounds.of(toy).extra == 0
 
 
-@pytest.mark.parametrize(("most", "blocks"), [(3, (3,)), (7, (7,)), (16, (7, 7, 2))])
+@pytest.mark.parametrize(("most", "blocks"), [(2, (2,)), (7, (1, 6)), (16, (1, 7, 7, 1))])
 def test_there_are_at_most_so_many_trials(most: int, blocks: tuple[int, ...]) -> None:
     steps = tuning_steps(NUMBERS, 0, most, DOWN, FRESH)
     next(steps)
@@ -199,7 +273,7 @@ def test_the_check_goes_on_as_long_as_it_could_still_tell(gain: float, seen: tup
         except StopIteration as ended:
             tuning = ended.value
     assert tuple(counts) == seen
-    assert is_better(tuning, DOWN, FRESH) == (gain >= 1)
+    assert is_better(tuning, DOWN) == (gain >= 1)
 
 
 def test_markers_around_a_function_are_no_part_of_it() -> None:

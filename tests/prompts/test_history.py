@@ -190,6 +190,11 @@ def test_a_tuned_program_is_shown_with_the_numbers_on_which_its_score_depends() 
     found = tuning_in_words(Tuning(tuple(drawn), tuple(gains)))
     best = max(drawn, key=lambda values: -abs(values[0] - 0.6))
     assert found == f"The machine tuned its numbers in 40 trials; the score depends most on {best[0]:.6g} (was 0.3)."
+    # a number that changes in failing trials alone is structure, and no news to a model
+    sizes = [7.0, 8.0, 9.0, *[7.0] * 38]
+    tried = tuple((*values, size) for values, size in zip(drawn, sizes, strict=True))
+    failing = [gains[0], None, None, *gains[3:]]
+    assert "(was 7)" not in tuning_in_words(Tuning(tried, tuple(failing)))
     flat = Tuning(tuple(drawn), (0.0,) * 41)
     assert tuning_in_words(flat).endswith("the score hardly depends on any of them.")
     tuned = replace(PROGRAMS[1], tuning=flat)
