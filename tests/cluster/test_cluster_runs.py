@@ -22,6 +22,8 @@ from behavesim.cluster.runner import Cluster
 from behavesim.engine.build import judging
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
+from behavesim.state.events import Responded
+from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
 from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Failure, Solved, Verdict
@@ -83,6 +85,24 @@ def test_a_race_on_a_cluster_comes_out_as_here(cluster: str, tmp_path: Path) -> 
     there = bs.search_sync(ENDLESS_CITIES, runs_dir=tmp_path, name="there", workers=cluster, **given)
     assert there.state.digest() == here.state.digest()
     assert any(each.raced for each in there.candidates)
+    found = asyncio.run(verify_runs(there.folder, cluster))
+    assert not found.differences and found.evaluations
+
+
+def test_a_run_that_tunes_comes_out_on_a_cluster_as_here(cluster: str, tmp_path: Path) -> None:
+    given = {**RUN, "budget": 24, "tune": 4.0}
+    here = bs.search_sync(ENDLESS_CITIES, runs_dir=tmp_path, name="here", workers=1, **given)
+    there = bs.search_sync(ENDLESS_CITIES, runs_dir=tmp_path, name="there", workers=cluster, **given)
+    assert there.state.digest() == here.state.digest()
+    trials = [
+        {
+            event.candidate: (event.tuning.values, event.tuning.gains)
+            for _, _, event in read_events(run.folder.journal)
+            if isinstance(event, Responded) and event.tuning
+        }
+        for run in (here, there)
+    ]
+    assert trials[0] == trials[1] != {}
     found = asyncio.run(verify_runs(there.folder, cluster))
     assert not found.differences and found.evaluations
 
