@@ -1,9 +1,9 @@
 """The numbers of a program that a machine may tune, and the program with others in their place, in any language.
 
 Python is read by its tree. Of other languages only strings and comments are known. Left out are numbers that say where
-or how many (indices, axes, sizes of arrays), seeds, 0, 1 and 2, and what is below 1e-6 or above 1e6: it guards a
-division or stands for infinity. A comment `tune: 0.1 to 3` gives the first number of its line that lies in this range
-the range, whatever else holds.
+or how many (indices, axes, sizes of arrays, digits, bits), seeds, 0, 1 and 2, and what is below 1e-6 or above 1e6: it
+guards a division or stands for infinity. A comment `tune: 0.1 to 3` gives the first number of its line that lies in
+this range the range, whatever else holds.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ _DECIMAL = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _MARK = re.compile(rf"(?:\#|//|/\*|--|;|%)\s*tune:\s*(?P<low>{_DECIMAL})\s+to\s+(?P<high>{_DECIMAL})")
 # Names of arguments that say where, how many or which, and of what draws at random.
 _FIXED = re.compile(
-    r"(?:^|_)(?:ax[ei]s|n?dims?|shape|\w*size|seed|state|dtype|ddof|ord|decimals|kth|max_?len)$", re.IGNORECASE
+    r"(?:^|_)(?:ax[ei]s|n?dims?|shape|\w*size|seed|state|dtype|ddof|ord|decimals|kth|max_?len|repeats?)$", re.IGNORECASE
 )
 _DRAWS = re.compile(r"seed|rng|^random(?:_?state)?$|mt19937", re.IGNORECASE)
 _SHAPED = frozenset({"reshape", "zeros", "ones", "empty", "full", "eye", "identity", "tile", "resize", "array_split"})
 _SIZES = frozenset({"ndim", "shape", "size"})
+_OF_BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
 # What stands before a number on its line where it says where, how many or which, or seeds, in other languages.
 _FIXED_BEFORE = re.compile(
     r"(?:\[|\bcase|<<|>>|\b\w*(?:seed|rng|mt19937|srand|axis|dim|shape)\w*[ \w]*[=({:]+)\s*$", re.IGNORECASE
@@ -240,11 +241,13 @@ def _fixed_parts(node: ast.AST) -> Sequence[ast.AST]:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args, keywords=keywords):
             if _DRAWS.search(name):
                 return [*args, *keywords]
-            return args if name in _SHAPED else []
+            return args[1:] if name == "round" else args if name in _SHAPED else []
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if _DRAWS.search(name):
             return [value]
         case ast.Compare(left=left, comparators=others) if any(map(_is_size, (left, *others))):
             return [each for each in (left, *others) if _value(each) is not None]
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OF_BITS):
+            return [each for each in (left, right) if _value(each) is not None]
         case ast.AnnAssign(annotation=annotation):
             return [annotation]
     return []

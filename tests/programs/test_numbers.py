@@ -59,6 +59,14 @@ def test_of_python_those_that_weigh_are_found_and_not_those_that_say_where_how_m
     ]
 
 
+def test_bits_digits_and_repetitions_are_no_weights() -> None:
+    assert found("x = a << 5 | 12 & b\ny = round(0.7 * z, 4)\nw = product(range(7), repeat=3)\n") == [
+        (2, 0.7),
+        (3, 7.0),
+    ]
+    assert found("mask = (a > 3.5) & (b * 4 < 9)\n") == [(1, 3.5), (1, 4.0), (1, 9.0)]
+
+
 def test_of_other_languages_they_are_found_by_their_neighbours() -> None:
     assert found(CPP, ".cpp") == [(3, 10.0), (4, 0.5), (7, -0.25), (7, 4.5), (8, 7.0)]
 
