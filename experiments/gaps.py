@@ -1,7 +1,8 @@
-"""Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py small-budgets`, `race` or `tune`.
+"""Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py methods`.
 
-The tests are the plan's, NAME.toml: of each pair the gap of the first minus that of the second, so that less than 0 is
-better. NAME.csv has the gaps, as fractions.
+The plans are methods, small-budgets, race and tune. The tests are the plan's, NAME.toml: of each pair the gap of the
+first minus that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions; a task without a
+gap, as its best is not known there, is left out.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def table(name: str, metric: str) -> list[str]:
     planned = tomllib.loads((HERE / f"{name}.toml").read_text())["tests"]
     tests = [*MORE.get(name, ()), *((ours, theirs) for ours, theirs in planned)]
     with (HERE / f"{name}.csv").open(newline="") as file:
-        gaps = {(row["task"], row["variant"], row["seed"]): float(row[metric]) for row in csv.DictReader(file)}
+        rows = [row for row in csv.DictReader(file) if row[metric]]
+    gaps = {(row["task"], row["variant"], row["seed"]): float(row[metric]) for row in rows}
     tasks, seeds = (sorted({key[place] for key in gaps}) for place in (0, 2))
     means, ps, counts = [], [], []
     for ours, theirs in tests:
@@ -62,10 +64,10 @@ def table(name: str, metric: str) -> list[str]:
         means.append(statistics.mean(all_of_them))
         ps.append(sign_flip_p(scaled))
         counts.append((sum(each < 0 for each in all_of_them), sum(each > 0 for each in all_of_them)))
-    rows = zip(tests, means, counts, ps, holm(ps), strict=True)
+    found = zip(tests, means, counts, ps, holm(ps), strict=True)
     return [
         f"| {ours} | {theirs} | {100 * mean:+.2f} | {better} : {worse} | {p:.3f} | {corrected:.3f} |"
-        for (ours, theirs), mean, (better, worse), p, corrected in rows
+        for (ours, theirs), mean, (better, worse), p, corrected in found
     ]
 
 
