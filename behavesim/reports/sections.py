@@ -255,10 +255,14 @@ def _metrics(of: OneRun) -> Section:
 
 
 def _operators(of: OneRun) -> Section:
-    run = of.report.run
-    turns = [] if run is None else list(run.settings.flat().get("operators", ()))
-    fewer = f"--set 'operators={json.dumps(turns[:-1])}'"
-    note = f"Operators take turns. To leave one out, name the others, such as {fewer}." if len(turns) > 1 else ""
+    run, note = of.report.run, ""
+    known = {} if run is None else run.settings.flat()
+    turns = list(known.get("operators", ()))
+    if len(turns) > 1:
+        fewer = f"--set 'operators={json.dumps(turns[:-1])}'"
+        note = f"Operators take turns. To leave one out, name the others, such as {fewer}."
+    elif first := known.get("n_init"):
+        note = f"The first {first} candidates come from the template alone; --set n_init=0 leaves them out."
     return _of_table("operators", operators_table(operators(run) if run else ()), note=note)
 
 

@@ -204,4 +204,7 @@ def test_what_is_unknown_is_null(tmp_path: Path) -> None:
 def test_a_method_whose_operators_can_be_chosen_says_how_to_leave_one_out(tmp_path: Path) -> None:
     eoh = journalled(tmp_path / "eoh", started(method="eoh", operators=["e1", "m1"]), feasible(0, 5.0))
     assert """--set 'operators=["e1"]'""" in section(eoh, "operators").note
-    assert section(journalled(tmp_path / "other", started(), feasible(0, 5.0)), "operators").note == ""
+    both = journalled(tmp_path / "both", started(method="funsearch+behavesim"), feasible(0, 5.0))
+    assert "--set n_init=0 leaves them out" in section(both, "operators").note
+    plain = journalled(tmp_path / "plain", started(), feasible(0, 5.0))
+    assert section(plain, "operators").note == ""
