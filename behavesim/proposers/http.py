@@ -19,7 +19,7 @@ from behavesim.state.events import Evaluated, Rejected
 
 if TYPE_CHECKING:
     from aiohttp import web
-from aiohttp.typedefs import Handler
+    from aiohttp.typedefs import Handler
 
 # The file in the run's folder with `url` and `token`, while the run goes on; only its owner can read it.
 ADDRESS = "http.json"

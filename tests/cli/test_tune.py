@@ -138,7 +138,7 @@ def test_without_other_instances_the_line_says_on_what_the_gain_rests(behavesim:
     (folder / "first.py").write_text("def number():\n    return 5.0\n")
     (folder / "six.toml").write_text('convention = "openevolve"\nevaluator = "evaluator.py"\nprogram = "first.py"\n')
     ended = behavesim("tune", "six.toml", "first.py", "--evaluations", 12, "--workers", 2)
-    assert ended.code == 0 and "on the trials' own instances, 5 runs each; others" in ended.out.replace("\n", " ")
+    assert ended.code == 0 and "on the trials' own instances, 5 runs each; others" in " ".join(ended.out.split())
     assert (folder / "first.tuned.py").exists()
 
 
