@@ -33,7 +33,7 @@ def test_it_says_where_it_serves_and_ends_in_order(tmp_path: Path) -> None:
         with urlopen(address) as answer:
             assert b'href="runs/first"' in answer.read()
         with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as stranger:
-            stranger.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")  # as a browser does for https
+            stranger.sendall(b"GET / HTTP/9x\r\n\r\n")
             assert stranger.recv(100).split()[1] == b"400"
         process.send_signal(signal.SIGTERM)
         assert "Traceback" not in process.stderr.read()
