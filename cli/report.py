@@ -133,7 +133,8 @@ def report(
         watch(runs[0] if runs else None, runs_dir)
         return
     form = _format(as_json, as_latex, as_markdown)
-    names = [name.strip() for name in (only or "").split(",") if name.strip()]
+    alike = {name.replace("-", "_"): name for name in SECTIONS}  # the option is --held-out, the section held_out
+    names = [alike.get(name.replace("-", "_"), name) for name in map(str.strip, (only or "").split(",")) if name]
     metrics = available_metrics(metric or ())
     folders = folders_of(runs_dir, runs)
     _refuse_unknown(names, len(folders))  # before a journal is read, which may take long

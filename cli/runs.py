@@ -168,8 +168,8 @@ def demo(
 ) -> None:
     """Play back a recorded search by a language model in the live view, and write its page; no key is needed.
 
-    Afterwards runs/demo, or runs/demo-NAME, is a run like any other: report, show, export and verify work on it.
-    To verify it takes some minutes of CPU time, as all programs run again.
+    Afterwards runs/demo-NAME is a run like any other: report, show, export and verify work on it. To verify it runs
+    all programs again, which takes some minutes of CPU time; `--sample 4` runs four of them.
     """
     known = recordings()
     if name == "list":
@@ -180,11 +180,7 @@ def demo(
         raise UsageError(f"there is no recording {name!r}; there are {', '.join(known)}")
     recording = known[name]
     folder = unpack_recording(recording, runs_dir)
-    tell(
-        "This is a recording: nothing is asked and nothing is evaluated now. A language model wrote these "
-        f"{recording.programs} programs on {recording.written}, for prompts of that day; they were evaluated later, in "
-        f"this order. {recording.found}"
-    )
+    tell(f"{recording.origin} {recording.found}")
     run = asyncio.run(play_recording(folder, seconds))
     (report,) = asyncio.run(reports_of([run], tell, ()))
     show_sections(first_screen(report, {}))

@@ -25,7 +25,7 @@ from behavesim.store.reading import read_events
 
 # Where the recordings are.
 DEMOS = Path(__file__).with_name("demos")
-# The recording that is played unless a person names one; its run is called `demo`.
+# The recording that is played unless a person names one.
 USUAL = "asp"
 
 
@@ -46,7 +46,15 @@ class Recording:
     @property
     def run(self) -> str:
         """The name of the run's folder once it is unpacked."""
-        return "demo" if self.name == USUAL else f"demo-{self.name}"
+        return f"demo-{self.name}"
+
+    @property
+    def origin(self) -> str:
+        """What a reader must know of the run: it was not searched here."""
+        return (
+            f"This is a recording: nothing was asked or evaluated here. A language model wrote these {self.programs} "
+            f"programs on {self.written}; they were evaluated later, in this order, so times are not the model's."
+        )
 
     @property
     def archive(self) -> Path:
@@ -69,6 +77,7 @@ def unpack_recording(recording: Recording, runs: Path) -> RunFolder:
     if not folder.path.exists():
         with folder.created(), as_journal_errors(folder.path), tarfile.open(recording.archive) as archive:
             archive.extractall(folder.path, filter="data")
+            folder.add_note(recording.origin)
     with suppress(JournalError):
         if read_first_time(folder.journal) == recording.began:
             return folder

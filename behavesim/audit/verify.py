@@ -98,7 +98,7 @@ async def verify(
     Args:
         folder: the run.
         workers: how many programs run at once, or the name of a cluster.
-        progress: called after each event.
+        progress: called with the numbers of events that are checked and of all, often.
         sample: how many candidates to check, drawn by the run's seed; None for all. The template and the events of
             the run as a whole are checked in any case.
 
@@ -119,10 +119,12 @@ async def verify(
         )
         for seq, _, event in read_events(folder.journal):
             await verifier.take(seq, event)
-            progress(seq, total)
+            progress(seq - verifier.running, total)
             if result.is_lost:
                 break
-        await verifier.settle(0)
+        while verifier.running:
+            await verifier.settle(verifier.running - 1)
+            progress(total - verifier.running, total)
     named = {found.seq for found in result.differences}
     for row in find_altered_rows(folder.journal):
         if row[0] not in named:  # another program added the row, or changed it afterwards
@@ -175,6 +177,11 @@ class Verifier:
         self._drawn = drawn
         self._segment: Segment | None = None
         self._running: deque[tuple[int, Outcome | Raced, asyncio.Task[Outcome | Raced | None]]] = deque()
+
+    @property
+    def running(self) -> int:
+        """How many programs are running."""
+        return len(self._running)
 
     async def take(self, seq: int, event: Event) -> None:
         """Check event `seq` against those before it, then fold it; SandboxError if the sandbox fails."""

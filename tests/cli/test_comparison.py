@@ -69,7 +69,7 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
     assert [group["runs"] for group in copied.document["comparison"][0]["groups"]] == [["first"], ["eoh"]]
 
     assert "comparison on tsp" in two("report", "first", "eoh").out
-    assert "on held-out instances" in two("report", "eoh", "--only", "held_out").out  # as they were tried before
+    assert "on held-out instances" in two("report", "eoh", "--only", "held-out").out  # as they were tried before
 
 
 def test_forks_of_a_run_and_of_a_fork_have_its_beginning(finished: Command) -> None:

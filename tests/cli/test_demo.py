@@ -19,21 +19,21 @@ from tests.cli.command import Command
 def test_the_recording_is_shown_reported_and_written_as_a_page(behavesim: Command) -> None:
     shown = behavesim("demo", "--seconds", 0)
     assert (shown.code, "recording" in shown.err, "the best program" in shown.out) == (0, True, True)
-    assert "<html" in Path("runs/demo/page.html").read_text()
-    (run,) = behavesim("report", "demo", "--json").document["runs"]
+    assert "This is a recording" in Path("runs/demo-asp/page.html").read_text()
+    (run,) = behavesim("report", "demo-asp", "--json").document["runs"]
     assert (run["state"], run["asked"], run["task"]) == ("finished", 30, "asp")
     assert run["best"]["gap"] < 0.05
-    assert behavesim("show", "demo", "best").code == 0
-    before = Path("runs/demo/run.db").read_bytes()
+    assert behavesim("show", "demo-asp", "best").code == 0
+    before = Path("runs/demo-asp/run.db").read_bytes()
     assert behavesim("demo", "--seconds", 0).code == 0  # it is there already
-    assert Path("runs/demo/run.db").read_bytes() == before
+    assert Path("runs/demo-asp/run.db").read_bytes() == before
 
 
-def test_a_run_of_ones_own_called_demo_is_left_alone(behavesim: Command) -> None:
-    assert behavesim("run", "tsp", "--budget", 2, "--name", "demo", "--set", "recommend=false").code == 0
+def test_a_run_of_ones_own_called_as_a_demo_is_left_alone(behavesim: Command) -> None:
+    assert behavesim("run", "tsp", "--budget", 2, "--name", "demo-asp", "--set", "recommend=false").code == 0
     refused = behavesim("demo")
     assert (refused.code, "choose another --runs-dir" in refused.err) == (2, True)
-    assert not Path("runs/demo/page.html").exists()
+    assert not Path("runs/demo-asp/page.html").exists()
 
 
 def test_a_recording_that_there_is_not_is_refused_with_the_names_of_all(behavesim: Command) -> None:
@@ -53,7 +53,7 @@ async def test_what_is_played_back_ends_as_the_recorded_run_did(recording: Recor
 
 @of_each
 def test_a_recording_agrees_with_the_task_and_decides_as_today(recording: Recording, tmp_path: Path) -> None:
-    """Otherwise `verify demo` names differences that only its age causes: `python -m tests.recording` makes it anew."""
+    """Otherwise `verify` names differences that only its age causes: `python -m tests.recording` makes it anew."""
     if recording.name == "bbob":
         pytest.importorskip("ioh")
     folder = unpack_recording(recording, tmp_path)
