@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -33,7 +34,8 @@ class OperatorYield:
     """What the requests of one kind to one model brought, and what they took.
 
     `improved` candidates are better than the best program that their prompt showed, or the template if it showed none.
-    `gain` is the mean gain of the feasible ones on that program, a fraction. `bests` were the best of the run so far.
+    `gain` is the mean gain of the feasible ones on that program, a fraction. `bests` were better than all before them,
+    the template included.
     `tokens` and `cost_usd` are None if an endpoint did not say, or no model was asked.
     """
 
@@ -53,7 +55,9 @@ def operators(run: Run) -> tuple[OperatorYield, ...]:
     alike: dict[tuple[str, str | None], list[Candidate]] = {}
     for candidate in run.candidates:
         alike.setdefault((candidate.operator, candidate.model), []).append(candidate)
-    calls, bests = calls_by_candidate(run.folder.journal), {candidate for candidate, _ in run.state.bests}
+    calls, state = calls_by_candidate(run.folder.journal), run.state
+    to_beat = -math.inf if state.template is None else state.objective.utility(state.template.score)
+    bests = {candidate for candidate, score in state.bests if state.objective.utility(score) > to_beat}
     found = []
     for (operator, model), asked in alike.items():
         gains = [gain for each in asked if (gain := _gain(run, each)) is not None]
@@ -100,6 +104,7 @@ def operators_table(found: Sequence[OperatorYield]) -> Table:
     caption = "; ".join(
         (
             "improved: better than the best program that the prompt showed",
+            "new best: better than all before, the template included",
             "mean gain: on that program, of the feasible; of few, differences are mostly chance",
             *dict.fromkeys(meanings),
         )

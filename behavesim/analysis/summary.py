@@ -106,8 +106,9 @@ class Summary:
 
     `best` is the best candidate, even if the template scores higher: comparisons of methods use it. `best_program` is
     what the run found, and what best.py holds: the template (-1) until a candidate is better. `gain` is how much better
-    `best` is than the template, as a fraction of its score; if that is 0, the difference. `top10_gap` is the mean of
-    the ten best.
+    `best` is than the template, as a fraction of its score; if that is 0, the difference. `told_apart` is whether that
+    is more than chance on the same instances; None with one instance, or a score that is no mean. `top10_gap` is the
+    mean of the ten best.
 
     `seconds` are without pauses between sessions. `tokens` are sums by kind, and `cost_usd` is their cost. `estimated`
     adds estimates for replies that did not report theirs. `unanswered` requests were given up, and may be billed.
@@ -146,6 +147,7 @@ class Summary:
     advice: tuple[Advice, ...] = ()
     doubted: tuple[int, ...] = ()
     noise: Noise | None = None
+    told_apart: bool | None = None
     tuning: TuningBrought | None = None
     notes: tuple[str, ...] = ()
     best_program: Scored | None = field(init=False)  # a field, so that JSON has it
@@ -196,6 +198,7 @@ def summary(run: Run) -> Summary:
         template=None if run.template is None else run.scored(run.template),
         best=None if run.best is None else run.scored(run.best),
         gain=state.gain,
+        told_apart=_told_apart(run),
         recommended=_recommended(run),
         top10_gap=mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]]),
         tokens=_tokens(state.tally.tokens),
@@ -240,6 +243,15 @@ def _tuning(run: Run) -> TuningBrought | None:
         gains[False],
         sum(each.tuning is not None and each.tuning.check == "score" for each in state.members.values()),
     )
+
+
+def _told_apart(run: Run) -> bool | None:
+    from behavesim.state.race import is_mean, told_apart
+
+    pair = [each for each in (run.best, run.template) if each is not None and each.score is not None]
+    if len(pair) < 2 or any(len(each.scores) < 2 or not is_mean(each.score or 0.0, each.scores) for each in pair):
+        return None
+    return told_apart(pair[0].scores, pair[1].scores)
 
 
 def _noise(run: Run) -> Noise | None:

@@ -205,7 +205,7 @@ def _progress_facts(summary: Summary) -> dict[str, str]:
     if best is None or gain is None:
         return {"template": _program(template).removesuffix(" (the template)")}
     is_finished = summary.state == "finished"
-    return {"progress": progress(template.score, best.score, gain, summary.unit, is_finished)}
+    return {"progress": progress(template.score, best.score, gain, summary.unit, is_finished, summary.told_apart)}
 
 
 def _best_facts(summary: Summary) -> dict[str, str]:

@@ -121,21 +121,24 @@ def noise_text(noise: Noise | None) -> str | None:
         return None
     small, large = (f"{100 * each:.2g} %" for each in (noise.more_difference, noise.difference))
     on = count_noun(noise.instances, "instance")
-    return f"a difference of scores below {large} is chance with {on}; {noise.more} would tell {small}"
+    return f"two good programs differ by chance by up to {large} (the median pair) with {on}, {small} with {noise.more}"
 
 
-def progress(template: float, best: float, gain: float, unit: str, is_finished: bool = False) -> str:
+def progress(
+    template: float, best: float, gain: float, unit: str, is_finished: bool = False, told_apart: bool | None = None
+) -> str:
     """Return a line that compares the best candidate's score with the template's.
 
     `gain` is the improvement as a fraction of the template's score, or the plain difference if that is 0. Unless it is
     positive, the line says that nothing has beaten the template. The plain difference stands where the two have other
-    signs: a share of one says nothing then.
+    signs: a share of one says nothing then. `told_apart` is whether a gain is more than chance; None if unknown.
     """
     much = f"{100 * abs(gain):.1f} %" if template * best > 0 else SCORE.text(abs(template - best))
     of = f" ({unit})" if unit else ""
     begins = f"template {SCORE.text(template)} → best"
     if gain > 0:
-        return f"{begins} {SCORE.text(best)}{of}, {much} better"
+        chance = " on these instances; on others that may be chance" if told_apart is False else ""
+        return f"{begins} {SCORE.text(best)}{of}, {much} better{chance}"
     worse = f", {much} worse" if gain < 0 else ""
     yet = "" if is_finished else " yet"
     return f"{begins} candidate {SCORE.text(best)}{of}{worse}: nothing has beaten the template{yet}"

@@ -11,6 +11,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import RecommendedProgram, load_summary, save_summary, state_of, summary
 from behavesim.analysis.table import Scored
 from behavesim.base.tokens import Usage
+from behavesim.reports.tables import summary_table
 from behavesim.state.events import Evaluated
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 
@@ -144,3 +145,23 @@ def test_the_cost_is_by_the_runs_own_prices(tmp_path: Path) -> None:
     assert summary(run).cost_usd == pytest.approx((60 * 2 + 40 * 1 + 30 * 10) / 1e6)
     unknown = journalled(tmp_path / "other", started(), asked(0, usage=USED, model="of no known price"))
     assert summary(unknown).cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_better"),
+    [((8.0, 11.0, 7.0, 11.5), False), ((9.0, 9.1, 8.9, 9.2), True), ((9.0,), None)],
+    ids=["within chance", "told apart", "one instance"],
+)
+def test_a_gain_that_chance_explains_is_said_to_be_one(
+    tmp_path: Path, scores: tuple[float, ...], is_better: bool | None
+) -> None:
+    begun, template = started()
+    assert isinstance(template, Evaluated)
+    tours = [[0, 1, 2, 3]] * len(scores)
+    same = replace(template, scores=(10.0,) * len(scores), trajectories=template.trajectories * len(scores))
+    mean = sum(scores) / len(scores)
+    run = journalled(tmp_path / "first", [begun, same], feasible(0, mean, *tours, scores=scores))
+    found = summary(run)
+    assert found.told_apart is is_better
+    (said,) = (str(row[1]) for row in summary_table(found).rows if row[0] == "progress")
+    assert "better" in said and ("may be chance" in said) == (is_better is False)
