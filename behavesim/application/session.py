@@ -255,13 +255,13 @@ async def _session(
 
 
 @asynccontextmanager
-async def _saying_still(tell: Tell, doing: str) -> AsyncIterator[None]:
+async def _saying_still(tell: Tell, doing: str, so_far: Callable[[], str] = lambda: "") -> AsyncIterator[None]:
 
     async def say() -> None:
         began, pause_s = time.monotonic(), SAID_S
         while True:
             await asyncio.sleep(pause_s)
-            tell(f"{STILL}{doing}, for {time.monotonic() - began:.0f} s so far")
+            tell(f"{STILL}{doing}, for {time.monotonic() - began:.0f} s so far{so_far()}")
             pause_s = min(2 * pause_s, MOST_SAID_S)
 
     saying = asyncio.create_task(say())
@@ -339,5 +339,10 @@ async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
 
         doing = f"trying the best programs of {launch.folder.run} on instances that the search has not seen"
         tell(doing)
-        async with _saying_still(tell, doing):
+
+        def so_far() -> str:
+            race = run.state.fresh if run.state.is_racing else None
+            return "" if race is None else f": {race.spent:,} of at most {race.begun.purse:,} evaluations"
+
+        async with _saying_still(tell, doing, so_far):
             await record_recommendation(run, launch.task, launch.settings.workers)
