@@ -459,5 +459,5 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
         for each in found
     )
     has_gain = any(each.gain is not None for each in found)
-    caption = "gain: on the template, on fresh instances after a race, else on search and validation together"
+    caption = "gain: on the template, on fresh instances after a race, else on search and validation; empty: not tried"
     return Table("splits", "scores on each set of instances", columns, rows, caption if has_gain else "", keys=2)
