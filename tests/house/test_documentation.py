@@ -21,7 +21,7 @@ WRITTEN = [path for path in DOCS if path.stem not in PAGES or path.parent.name !
 PEOPLE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *WRITTEN]
 MEAN_WORDS = 20
 """Of a sentence, on average over a page, at most."""
-MOST_WORDS = 23_950
+MOST_WORDS = 24_000
 """Of README, CONTRIBUTING and the pages of docs that people write, in text and in cells of four words or more.
 
 A word has a letter. Blocks of code are not counted; code within a line is one word.
