@@ -134,8 +134,9 @@ class Settings(Options):
     """Give prompts that show only the template different starting ideas in turn. No effect if prompts=paper."""
     ask_once: bool = True
     """Do not ask the same question twice: if these parents were shown together before, draw others (up to 62 tries).
-    Also skip requests that cannot help, such as m2 for programs without constants. No effect if prompts=paper, or with
-    a proposer that reads no prompts, as genetic. A replay does as its original did, unless this is set."""
+    Also skip requests that cannot help, such as m2 for programs without constants, or in runs that tune. No effect if
+    prompts=paper, or with a proposer that reads no prompts, as genetic. A replay does as its original did, unless
+    this is set."""
     ask_each_once: bool = True
     """m1, m2, m3 and ls of EoH and EoH-S use each program of the population once before any is used again. Needs
     ask_once."""

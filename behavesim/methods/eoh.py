@@ -136,15 +136,16 @@ class EoH(Method[EoHSettings]):
         self, state: RunState, operator: str, members: list[Member], rng: Generator
     ) -> tuple[str, list[Member]]:
         """Return the operator, which shows one parent, and that parent."""
-        # m2 cannot help a program without constants: with `asks_once`, another operator then takes its turn. With
-        # `asks_each_once`, the parent is one that the operator has not shown alone yet, and m2 gets one with constants.
+        # m2 cannot help a program without constants, or in a run that tunes: with `asks_once`, another operator then
+        # takes its turn. With `asks_each_once`, the parent is one that the operator has not shown alone yet, and m2
+        # gets one with constants.
         if not self.asks_each_once:
             parents = self._parents(members, 1, rng)
-            helps = operator != "m2" or not self.asks_once or has_constants(parents[0].source)
+            helps = operator != "m2" or self.can_change_numbers(parents[0])
             return operator if helps else self._of_one_instead("m2"), parents
         left = self.not_asked(state, operator, members)
         parents = self._parents(members, 1, rng, among=left)
-        while operator == "m2" and not has_constants(parents[0].source):
+        while operator == "m2" and not self.can_change_numbers(parents[0]):
             left = [member for member in left if member is not parents[0]]
             if not left and (operator := self._of_one_instead("m2")) == "m2":
                 able = [member for member in members if has_constants(member.source)]

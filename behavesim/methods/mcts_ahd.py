@@ -18,7 +18,6 @@ from pydantic import Field
 
 from behavesim.methods.eoh import FIRST_PROGRAMS
 from behavesim.methods.method import Generator, Method, MethodSettings, add_if_feasible, question, worst_first
-from behavesim.programs.functions import has_constants
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
@@ -140,7 +139,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         line = list({member.identity: member for member in tree.path(node)}.values())[-ANCESTRY:]
         if operator == "s1" and len(line) > 1:
             return operator, lambda is_uniform: worst_first(line)
-        can_change = operator == "m2" and (not self.asks_once or has_constants(own.source))
+        can_change = operator == "m2" and self.can_change_numbers(own)
         return "m2" if can_change else "m1", lambda is_uniform: [own]
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from behavesim.base.config import Configurable, Options, Settings, suited_to_budget
 from behavesim.base.plugins import file_of, is_own
+from behavesim.programs.functions import has_constants
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -172,6 +173,10 @@ class Method(Configurable, ABC, Generic[S]):
     def asks_each_once(self) -> bool:
         """Whether no operator shows a program alone twice while others are left: `asks_once` and `ask_each_once`."""
         return self.asks_once and self.prompts.settings.ask_each_once
+
+    def can_change_numbers(self, program: Member) -> bool:
+        """Whether asking for other numbers can help: with `asks_once` not if it has none, or the machine tunes them."""
+        return not self.asks_once or (not self.prompts.settings.tune and has_constants(program.source))
 
     def fresh(
         self, state: RunState, operator: str, draw: Callable[[bool], Parents], taken: Collection[Numbers] = ()

@@ -87,6 +87,17 @@ def test_another_operator_takes_the_turn_of_m2_where_no_program_has_constants_th
         assert asked is not None and (asked.prompt.operator, asked.parents) == (instead, (1,))
 
 
+@pytest.mark.parametrize("each_once", [True, False])
+def test_no_model_is_asked_for_numbers_where_the_machine_tunes_them(each_once: bool) -> None:
+    members = [member(number, 1.0, f"def f():\n    return 0.{number + 3}\n") for number in range(2)]
+    state = state_of(members, {POPULATION: [0, 1]}, registered=20)
+    run = fitting({"method": "eoh", "tune": 0.5, "ask_each_once": each_once})
+    brief = MethodContext(0, Prompts.of_run(run, Toy()), takes_notes=True)
+    eoh = EoH(EoHSettings(population=2, operators=("m2", "m1")), brief)
+    asked = [eoh.ask(state, UNREAD, candidate) for candidate in range(8)]
+    assert {None if each is None else each.prompt.operator for each in asked} == {"m1"}
+
+
 @pytest.mark.parametrize("settings", [{}, {"ask_each_once": False}, {"prompts": "paper"}])
 def test_an_operator_that_a_person_left_out_is_never_asked(settings: dict[str, Any]) -> None:
     brief = MethodContext(0, Prompts.of_run(fitting({"method": "eoh", **settings}), Toy()), takes_notes=True)
