@@ -151,15 +151,16 @@ async def runs(folder: Path) -> list[RunFolder]:
     (folder / "model.py").write_text(f"TEMPLATE = {template!r}\n{MODEL}")
     begun = ["--start-with", str(own), "--set", "n_init=8", "--set", "restart_every=10", "--set", "islands=3"]
     begun += ["--set", "restart_every_s=0.05", "--set", "repair=1", "--set", "shortlist=3"]
+    begun += ["--set", "recommend=false"]  # until it is told to
     model = f"command:{sys.executable} -IS {folder / 'model.py'}"
-    noted = ["--method", "reevo", "--proposer", model, "--set", "initial_population=4", "--set", "population=4"]
+    noted = ["--method", "reevo", "--proposer", model, "--set", "initial_population=3", "--set", "population=3"]
     for arguments in (
         ("run", FEW_CITIES, "--budget", "24", *begun, "--name", "plain"),
         ("advise", "plain", "Look two cities ahead."),
         ("resume", "plain", "--budget", "30"),
         ("recommend", "plain", "--portfolio", "3"),
-        ("resume", "plain", "--budget", "36", "--set", "timeout_s=40", "--fork", "forked"),
-        ("run", FEW_CITIES, "--budget", "16", *noted, "--set", "recommend=false", "--name", "noted"),
+        ("resume", "plain", "--budget", "36", "--set", "timeout_s=40", "--set", "recommend=true", "--fork", "forked"),
+        ("run", FEW_CITIES, "--budget", "8", *noted, "--set", "recommend=false", "--name", "noted"),
         ("run", ENDLESS_CITIES, "--budget", "12", "--set", "race=9", "--set", "recommend=false", "--name", "raced"),
     ):
         ended = await carried_out(*arguments, *here)
