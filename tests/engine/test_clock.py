@@ -86,8 +86,13 @@ async def test_a_run_that_was_killed_goes_on_by_the_time_it_had_read() -> None:
     wholes = [MemoryJournal() for _ in range(3)]
     (expected,) = {await finished(journal, order, **brief) for order, journal in enumerate(wholes)}
     assert restarts(wholes[0]) == [11, 21]
-    for k in range(3, len(wholes[0].rows), 2):
-        assert await finished(MemoryJournal(wholes[k % 3].rows[:k]), -k, **brief) == expected, f"after event {k}"
+    deaths = {(0, killed) for killed in range(3, len(wholes[0].rows), 31)}
+    for whole, journal in enumerate(wholes):  # before and after each event that the clock decided
+        read = [k for k, event in enumerate(events_of(journal)) if k > 2 and isinstance(event, ClockRead | Regrouped)]
+        deaths |= {(whole, k + later) for k in read[whole::3] for later in (0, 1)}
+    for whole, killed in sorted(deaths):
+        journal = MemoryJournal(wholes[whole].rows[:killed])
+        assert await finished(journal, -killed, **brief) == expected, f"after event {killed} of run {whole}"
 
 
 async def test_a_replay_goes_by_the_time_of_its_original_however_fast_it_is() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Self
 
@@ -87,24 +90,47 @@ class InThePlane(Proposer[ProposerSettings]):
         return Reply("```python\ndef number() -> int:\n    return 2\n```", "toy")
 
 
-async def in_the_plane(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
-    """The launch of a finished run that compared nothing, and keeps programs that cannot be compared."""
+def in_the_plane(folder: Path) -> Launch:
+    """The launch of a run that compares nothing, and keeps programs that cannot be compared."""
     (folder / "mine.py").write_text(FLAT_OR_NOT)
     reference = TaskReference(str(folder / "mine.py"))
     given = {"method": "funsearch", "budget": 4, "window": 1, "proposer": "command:true", "recommend": False}
-    monkeypatch.setattr(Launch, "proposer", property(lambda launch: InThePlane()))
-    launch = Launch(
+    return Launch(
         settings_from_person({"task": reference.text, **given}), reference.load(), RunFolder(folder / "first")
     )
-    async with new_search(launch) as search:
-        await search.run()
+
+
+@pytest.fixture
+def answers_in_the_plane(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Launch, "proposer", property(lambda launch: InThePlane()))
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Launch:
+    """Such a run that is finished."""
+    launch = in_the_plane(tmp_path_factory.mktemp("ended"))
+
+    async def run() -> None:
+        async with new_search(launch) as search:
+            await search.run()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Launch, "proposer", property(lambda launch: InThePlane()))
+        asyncio.run(run())
     return launch
 
 
+@pytest.fixture
+def first(ended: Launch, tmp_path: Path, answers_in_the_plane: None) -> Launch:
+    """Its launch, with a copy of the folder; the file of its task is as it was then."""
+    Path(ended.settings.task).write_text(FLAT_OR_NOT)
+    shutil.copytree(ended.folder.path, tmp_path / "first")
+    return replace(ended, folder=RunFolder(tmp_path / "first"))
+
+
 async def test_a_fork_that_would_compare_what_cannot_be_compared_is_refused_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, first: Launch
 ) -> None:
-    first = await in_the_plane(tmp_path, monkeypatch)
     second = Launch(
         changed_settings(first.settings, {"placement": "behaviour"}), first.task, RunFolder(tmp_path / "second")
     )
@@ -115,9 +141,8 @@ async def test_a_fork_that_would_compare_what_cannot_be_compared_is_refused_and_
 
 
 async def test_what_came_before_a_fork_is_verified_by_what_held_then_however_many_programs_run_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: Launch,
 ) -> None:
-    first = await in_the_plane(tmp_path, monkeypatch)
     now = changed_settings(first.settings, {"placement": "behaviour"})
     async with SqliteJournal(first.folder.journal) as journal:
         await journal.append([RunForked("before", now.flat(), run_provenance(now, first.task))])
@@ -148,10 +173,9 @@ async def test_what_came_before_a_fork_is_verified_by_what_held_then_however_man
     ],
 )
 async def test_a_fork_of_a_run_whose_task_changed_takes_over_no_score_or_behaviour_of_another_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was: str, now: str, said: str | None
+    tmp_path: Path, first: Launch, was: str, now: str, said: str | None
 ) -> None:
-    first = await in_the_plane(tmp_path, monkeypatch)
-    (tmp_path / "mine.py").write_text(FLAT_OR_NOT.replace(was, now))
+    Path(first.settings.task).write_text(FLAT_OR_NOT.replace(was, now))
     task = TaskReference(first.settings.task).load()
     second = Launch(changed_settings(first.settings, {"budget": 6}), task, RunFolder(tmp_path / "second"))
     if said is not None:
@@ -170,8 +194,7 @@ async def test_a_fork_of_a_run_whose_task_changed_takes_over_no_score_or_behavio
 async def test_a_fork_of_a_run_that_goes_on_begins_where_that_stood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = await in_the_plane(tmp_path, monkeypatch)
-    first.folder.path.rename(tmp_path / "before")
+    first = in_the_plane(tmp_path)
     let_go = asyncio.Event()
 
     class Waiting(InThePlane):
@@ -204,15 +227,17 @@ async def test_a_fork_of_a_run_that_goes_on_begins_where_that_stood(
     assert not small.folder.path.exists()
 
 
+CHANGES: tuple[dict[str, Any], ...] = ({"prompts": "small"}, {"prompts": "paper"}, {"prompt_times": True, "repair": 1})
+
+
 @pytest.mark.usefixtures("replies_read_once")
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("change", [{"prompts": "small"}, {"prompts": "paper"}, {"prompt_times": True, "repair": 1}])
+@pytest.mark.parametrize(("method", "change"), zip(METHODS, cycle(CHANGES), strict=False))
 async def test_a_fork_asks_by_its_own_settings_from_its_first_question_on(method: str, change: dict[str, Any]) -> None:
     begun = {**SMALL, "method": method, "samples_per_prompt": 4, "prompts": "full"}
     now = {**begun, **change, "budget": 60}
     whole = MemoryJournal()
     await (await search(whole, begun, random.Random(1))).run()
-    for cut in range(40 + len(method), len(whole.rows), 71):
+    for cut in range(40 + len(method), len(whole.rows), 131):
         journal = MemoryJournal(whole.rows[:cut])
         journal.rows.append(encode(RunForked("first", fitting(now).flat(), {"direction": "minimise"})))
         assert await (await search(journal, now, random.Random(cut))).run() == "budget"

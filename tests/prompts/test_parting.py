@@ -150,7 +150,7 @@ def test_the_first_difference_is_that_of_the_states(left: list[int], right: list
 
 @pytest.mark.parametrize("method", ["funsearch", "eoh", "reevo", "niche"])
 def test_a_run_with_feedback_asks_with_it_whatever_arrives_first(method: str) -> None:
-    settings = {"method": method, "prompt_feedback": "behaviour", "budget": 80}
+    settings = {"method": method, "prompt_feedback": "behaviour", "budget": 40}
     told_of = [event for event in events_of(**settings) if isinstance(event, Asked) and len(event.parents) > 1]
     assert told_of
     for asked in told_of:
