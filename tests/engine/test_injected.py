@@ -33,7 +33,7 @@ from tests.engine.toys import MemoryJournal, Stop, Toy, ToyProposer, fitting, se
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
-SMALL = {"budget": 40, "window": 8, "islands": 4, "restart_every": 20, "population": 8}
+SMALL = {"budget": 28, "window": 8, "islands": 4, "restart_every": 14, "population": 8}
 
 
 def program(number: int) -> str:
@@ -88,8 +88,8 @@ async def test_a_program_that_is_put_in_is_tried_once_in_place_of_a_question_and
     assert [each.reason for each in (second, third) if isinstance(each, Rejected)] == ["exception", "syntax"]
     replies = {e.candidate: e.reply for e in events if isinstance(e, Responded)}
     assert {(replies[candidate].model, replies[candidate].calls) for candidate in tried} == {(INJECTED, ())}
-    assert run.state.registered == run.state.asked == 40
-    assert sum(tokens.calls for tokens in run.state.tally.tokens.values()) == 37 + len(run.state.notes)
+    assert run.state.registered == run.state.asked == 28
+    assert sum(tokens.calls for tokens in run.state.tally.tokens.values()) == 25 + len(run.state.notes)
 
     audit = Audit(fitting({**SMALL, "method": method}), Toy())
     for number, event in enumerate(events, 1):
@@ -130,7 +130,7 @@ async def test_a_run_that_begins_with_programs_dies_anywhere_and_goes_on_as_if_i
     await whole.run()
     assert list(injected(events_of(journal))) == [0, 1, 2]
     assert sum(e.candidate == 1 for e in events_of(journal) if isinstance(e, Asked)) == 1, "nobody can repair it"
-    for k in range(6, len(journal.rows), 2):
+    for k in range(6, len(journal.rows), 5):
         broken = MemoryJournal()
         dying = await begun(broken, k)
         broken.die_after = k
@@ -150,7 +150,7 @@ async def test_what_was_put_in_is_taken_once_whoever_asks_and_however_often() ->
     assert not run.bring(Injected("a.py", program(3)))
     await run.run()
     assert run.bring(Injected("a.py", program(3)))
-    resumed = await search(MemoryJournal(journal.rows), {**SMALL, "method": "funsearch", "budget": 44})
+    resumed = await search(MemoryJournal(journal.rows), {**SMALL, "method": "funsearch", "budget": 32})
     assert resumed.bring(Injected("a.py", program(3))), "a file that outlived the commit is not tried again"
     await resumed.run()
     assert list(injected(events_of(journal))) == [0]
@@ -159,12 +159,12 @@ async def test_what_was_put_in_is_taken_once_whoever_asks_and_however_often() ->
 async def test_what_comes_after_the_last_question_waits_for_a_larger_budget() -> None:
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch"})
-    put_in_after(run, 40, program(3))
+    put_in_after(run, 28, program(3))
     assert await run.run() == "budget"
     assert [waiting.name for waiting in run.state.injected] == ["0.py"]
-    grown = await search(MemoryJournal(journal.rows), {**SMALL, "method": "funsearch", "budget": 43})
+    grown = await search(MemoryJournal(journal.rows), {**SMALL, "method": "funsearch", "budget": 31})
     await grown.run()
-    assert injected(events_of(MemoryJournal(journal.rows))) == {40: program(3)}
+    assert injected(events_of(MemoryJournal(journal.rows))) == {28: program(3)}
 
 
 async def test_a_free_program_first_lets_no_cap_be_overrun() -> None:
