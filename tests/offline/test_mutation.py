@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +69,15 @@ async def child(task: EvaluatorTask, number: int, operator: str, *shown: str, se
     return found.source
 
 
-@pytest.mark.parametrize("edits", ["full", "diff"])
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize(("operator", "edits"), zip(OPERATORS, cycle(["full", "diff"]), strict=False))
 async def test_every_operator_gives_a_program_that_is_changed_within_its_blocks_alone(tmp_path, operator, edits):
     task = task_of(tmp_path, RINGS, edits=edits)
     other = RINGS.replace("range(7)", "range(math.floor(7.5))")
-    found = {await child(task, number, operator, other, RINGS) for number in range(20)}
+    found = {await child(task, number, operator, other, RINGS) for number in range(12)}
     for program in found:
         assert program.startswith(BEFORE) and program.endswith(BEHIND)
         ast.parse(program)
-    assert len(found) > 10
+    assert len(found) > 6
     assert not found & {RINGS}
 
 
@@ -100,7 +100,7 @@ async def test_an_operator_for_numbers_changes_numbers_alone(tmp_path):
 async def test_parts_of_another_shown_program_are_taken_over(tmp_path):
     task = task_of(tmp_path, RINGS)
     other = RINGS.replace("math.pi * i / 7", "math.tau * math.sqrt(i) / 7")
-    found = [await child(task, number, "crossover", other, RINGS) for number in range(60)]
+    found = [await child(task, number, "crossover", other, RINGS) for number in range(30)]
     assert any("sqrt" in program for program in found)
 
 
@@ -245,13 +245,12 @@ def packed(program: str) -> float:
     return sum(max(radius, 0.0) for radius in radii)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-async def test_a_hundred_candidates_improve_a_packing(tmp_path, seed):
+async def test_a_hundred_candidates_improve_a_packing(tmp_path):
     task = task_of(tmp_path, RINGS)
     kept = [(packed(RINGS), RINGS)]
     for number in range(100):
         shown = [program for _, program in sorted(kept)[-2:]]
-        program = await child(task, number, "improve", *shown, seed=seed)
+        program = await child(task, number, "improve", *shown)
         kept.append((packed(program), program))
     assert max(kept)[0] > 1.1 * packed(RINGS)
 
