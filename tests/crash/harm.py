@@ -6,12 +6,13 @@ import random
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from behavesim.audit.damage import read_damaged
 from behavesim.audit.recover import recover
 from behavesim.base.errors import JournalError
-from behavesim.state.events import Reply, Responded
+from behavesim.state.events import Event, Reply, Responded
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
@@ -58,13 +59,17 @@ def harmed(sound: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
+@cache
+def _events(journal: Path) -> dict[int, tuple[float, Event]]:
+    return {seq: (at, event) for seq, at, event in read_events(journal)}
+
+
 def invented(sound: RunFolder, folder: Path, seed: int) -> list[str]:
     """Damage a copy of a run that has ended: a line for each event that is salvaged from it and never was."""
     run = RunFolder(folder)
     folder.mkdir()
     run.journal.write_bytes(harmed(sound.journal.read_bytes(), random.Random(seed)))
-    whole = {seq: (at, event) for seq, at, event in read_events(sound.journal)}
-    left = read_damaged(run.journal)
+    whole, left = _events(sound.journal), read_damaged(run.journal)
     return [f"damage {seed}, event {seq}: {found}" for seq, found in left.items() if whole.get(seq) != found]
 
 

@@ -27,6 +27,7 @@ from behavesim.task import TaskReference
 from tests.cli.command import Command
 from tests.crash.harm import invented, invented_by_recovery
 from tests.crash.processes import FEW_CITIES, Subject, carried_out
+from tests.shared import shared
 
 BUDGET = 40
 PAGE = 4096
@@ -35,14 +36,26 @@ PAGE = 4096
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run that nothing has happened to, begun with a person's program; to be copied."""
-    own = tmp_path_factory.mktemp("own")
-    (own / "nearest.py").write_text(f"# mine\n{TaskReference('tsp').load().template}")
-    begun = [FEW_CITIES, "--budget", str(BUDGET), "--start-with", str(own)]
-    settings = ["--set", "n_init=10", "--set", "restart_every=12", "--set", "islands=3"]
-    subject = Subject(tmp_path_factory.mktemp("runs") / "sound", [*begun, *settings])
-    ended = asyncio.run(subject.finish())
-    assert ended.code == 0, ended.stderr
-    return subject.folder
+
+    def make(runs: Path) -> None:
+        own = runs / "own"
+        own.mkdir()
+        (own / "nearest.py").write_text(f"# mine\n{TaskReference('tsp').load().template}")
+        begun = [FEW_CITIES, "--budget", str(BUDGET), "--start-with", str(own)]
+        settings = [
+            "--set",
+            "n_init=10",
+            "--set",
+            "restart_every=12",
+            "--set",
+            "islands=3",
+            "--set",
+            "fresh_evaluations=6",
+        ]
+        ended = asyncio.run(Subject(runs / "sound", [*begun, *settings]).finish())
+        assert ended.code == 0, ended.stderr
+
+    return shared(tmp_path_factory, "sound", make) / "sound"
 
 
 @pytest.fixture
@@ -222,7 +235,7 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
 
 
 def test_no_damage_invents_an_event(sound: Path, tmp_path: Path) -> None:
-    assert not [line for seed in range(60) for line in invented(RunFolder(sound), tmp_path / str(seed), seed)]
+    assert not [line for seed in range(30) for line in invented(RunFolder(sound), tmp_path / str(seed), seed)]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -243,11 +256,10 @@ async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFol
 @pytest.fixture(scope="module")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run that was forked, after a kill, to another seed and to islands made anew more often."""
-    runs = tmp_path_factory.mktemp("forks")
-    settings = ["--set", "n_init=8", "--set", "restart_every=12", "--set", "islands=3"]
-    subject = Subject(runs / "first", [FEW_CITIES, "--budget", str(BUDGET), *settings])
 
-    async def fork() -> None:
+    async def fork(runs: Path) -> None:
+        settings = ["--set", "n_init=8", "--set", "restart_every=12", "--set", "islands=3", "--set", "recommend=false"]
+        subject = Subject(runs / "first", [FEW_CITIES, "--budget", str(BUDGET), *settings])
         process = await subject.start()
         await subject.reached(100)
         process.kill()
@@ -256,8 +268,7 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = await carried_out("resume", "first", *changes, "--runs-dir", str(runs))
         assert done.code == 0, done.stderr
 
-    asyncio.run(fork())
-    return runs / "second"
+    return shared(tmp_path_factory, "forked", lambda runs: asyncio.run(fork(runs))) / "second"
 
 
 @pytest.mark.parametrize("missing", [None, "Asked", "Added", "Regrouped", "Evaluated"])

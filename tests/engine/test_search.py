@@ -59,7 +59,13 @@ BRIEF = {"budget": 12, "window": 4, "islands": 3, "restart_every": 5, "populatio
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_the_digest_does_not_depend_on_which_reply_comes_first(method: str) -> None:
-    settings = {**SMALL, "budget": 30, "restart_every": 10, "method": method, "window": 32}  # test_twins.py has a window of 8
+    settings = {
+        **SMALL,
+        "budget": 30,
+        "restart_every": 10,
+        "method": method,
+        "window": 32,
+    }  # test_twins.py has a window of 8
     digests = {(await finished(settings, random.Random(shuffle))).state.digest() for shuffle in range(2)}
     assert len(digests) == 1
 
