@@ -29,6 +29,7 @@ def on_optimisers() -> MeasuresStudy:
     return measures.study(measures.compare_measures())
 
 
+@cache
 def on_laws() -> StochasticStudy:
     """By two repetitions of fifty steps, which tell as much of the order of the means as ten of a hundred."""
     with pytest.MonkeyPatch.context() as patch:

@@ -39,11 +39,16 @@ def test_a_missing_file_names_the_script_that_makes_it(tmp_path):
         read_documents(tmp_path / "x.xz", Pair, "make.py")
 
 
-@given(data=some.data())
-def test_a_file_with_a_changed_byte_or_a_lost_end_is_refused(tmp_path_factory, data):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / "x.xz"
     write_documents(path, WRITTEN, Pair)
-    whole = path.read_bytes()
+    return path, path.read_bytes()
+
+
+@given(data=some.data())
+def test_a_file_with_a_changed_byte_or_a_lost_end_is_refused(written, data):
+    path, whole = written
     at = data.draw(some.integers(0, len(whole) - 1))
     changed = whole[:at] + data.draw(some.sampled_from([b"", bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]]))
     path.write_bytes(changed)
