@@ -21,7 +21,7 @@ def events_of(**settings: Any) -> Events:
 
     async def run() -> Events:
         journal = MemoryJournal()
-        await (await search(journal, {"budget": 200, "window": 8, **settings})).run()
+        await (await search(journal, {"budget": 120, "window": 8, **settings})).run()
         return tuple(decode(*row) for row in journal.rows)
 
     return asyncio.run(run())

@@ -31,7 +31,7 @@ def repeated(method: str, **settings: Any) -> int:
     """How many prompts of a run show several parents that an earlier one of the same operator showed."""
     own = {"mcts-ahd": (), "reevo": ("population", "initial_population"), "eoh": ("population", "examples_per_prompt")}
     names = own.get(method, ("samples_per_prompt", "examples_per_prompt"))
-    events = events_of(method=method, **{name: SETTINGS[name] for name in names}, **settings)
+    events = events_of(method=method, budget=50, **{name: SETTINGS[name] for name in names}, **settings)
     asked = Counter((e.prompt.operator, e.parents) for e in events if isinstance(e, Asked) and len(e.parents) > 1)
     return asked.total() - len(asked)
 

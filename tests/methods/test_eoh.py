@@ -100,7 +100,7 @@ def test_plain_eoh_compares_nothing() -> None:
 
 
 def test_the_methods_keep_different_programs() -> None:
-    plain, ours = [final(events_of(method=method, population=SIZE, ask_once=False)) for method in METHODS]
+    plain, ours = [final(events_of(method=method, population=SIZE, ask_once=False, budget=200)) for method in METHODS]
     assert plain.best is not None and ours.best is not None
     worst = [min(state.members[m].utility for m in population(state)) for state in (plain, ours)]
     assert worst[1] < worst[0]  # a place is worth more to an unlike program than to another good one

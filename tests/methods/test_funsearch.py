@@ -69,7 +69,7 @@ def test_p_s1_is_how_often_the_examples_come_from_two_islands(p_s1: float, apart
         shared = set.intersection(*(homes(state, parent) for parent in asked.parents))
         crossing[not shared] += 1
     assert crossing[True] / crossing.total() == pytest.approx(apart, abs=0.2)
-    assert crossing.total() > 50
+    assert crossing.total() > 25
 
 
 def test_a_childs_island_can_be_that_of_its_better_parent() -> None:
@@ -119,16 +119,16 @@ def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
     assert Toy.objective.direction == "minimise"
 
 
-@pytest.mark.parametrize(("every", "times"), [(0, 0), (50, 3), (80, 2)])
+@pytest.mark.parametrize(("every", "times"), [(0, 0), (30, 3), (50, 2)])
 def test_islands_restart_as_often_as_set(every: int, times: int) -> None:
-    # of 200 candidates: none at the end, where nothing more is asked
+    # of 120 candidates: none at the end, where nothing more is asked
     events = events_of(**PLAIN, restart_every=every)
     assert len(restarts(events)) == times
 
 
 def test_an_overdue_restart_is_made_up_for_once_and_none_follows_the_founding_at_once() -> None:
     told = restarted_at(**OURS, restart_every=10)
-    assert told == list(range(OURS["n_init"] + 10, 200, 10))
+    assert told == list(range(OURS["n_init"] + 10, 120, 10))
 
 
 def test_a_restart_empties_the_worse_half_and_refills_it_from_the_better() -> None:
@@ -335,7 +335,7 @@ def test_scores_as_far_apart_as_floats_go_can_be_chosen_among() -> None:
 def test_plain_islands_start_from_the_template() -> None:
     events = events_of(**PLAIN)
     assert founding(events).groups == {str(island): (TEMPLATE,) for island in range(4)}
-    assert final(events).tally.feasible > 100
+    assert final(events).tally.feasible > 60
 
 
 @pytest.mark.parametrize(

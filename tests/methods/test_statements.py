@@ -34,6 +34,9 @@ LONGEST = 9_000
 """Most characters of a prompt of the toy task, whose programs are short."""
 WAYS = [("full", "scores"), ("full", "behaviour"), ("paper", "none"), ("small", "scores")]
 """Wordings, each with what is said of programs beside their code."""
+CASES = [(method, *way) for place, method in enumerate(METHODS) for way in (WAYS[0], WAYS[3], WAYS[1 + place % 2])]
+"""Each method in the two wordings of today, and in one of the other ways."""
+RUN = {"budget": 80, "window": 8, "islands": 4, "restart_every": 30}
 
 
 @cache
@@ -42,7 +45,7 @@ def events_of(**settings: Any) -> Events:
 
     async def run() -> Events:
         journal = MemoryJournal()
-        built = await search(journal, {"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings})
+        built = await search(journal, {**RUN, **settings})
         await built.record(*INJECTED_PROGRAMS)
         assert await built.run() == "budget"
         return tuple(decode(*row) for row in journal.rows)
@@ -119,8 +122,7 @@ STATEMENTS: dict[str, Callable[[RunState, Sequence[Member]], bool]] = {
 }
 
 
-@pytest.mark.parametrize(("wording", "feedback"), WAYS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "wording", "feedback"), CASES)
 def test_what_a_prompt_says_of_its_programs_is_true(method: str, wording: str, feedback: str) -> None:
     for state, event, shown in questions(method=method, prompts=wording, prompt_feedback=feedback):
         text = event.prompt.text
@@ -138,8 +140,7 @@ def test_every_statement_is_one_that_prompts_make() -> None:
     assert [statement for statement in STATEMENTS if not any(statement in text for text in texts)] == []
 
 
-@pytest.mark.parametrize(("wording", "feedback"), WAYS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "wording", "feedback"), CASES)
 def test_no_prompt_holds_a_control_character_or_a_place_that_was_not_filled_in(
     method: str, wording: str, feedback: str
 ) -> None:
@@ -164,9 +165,7 @@ def test_the_template_counts_as_a_program_wherever_the_best_one_is_meant(method:
 @pytest.mark.parametrize("method", ["funsearch", "funsearch+behavesim", "niche"])
 def test_candidates_that_share_programs_are_asked_in_other_words(method: str, samples: int, n_init: int) -> None:
     settings = {"method": method, "samples_per_prompt": samples, "n_init": n_init}
-    deciding = method_of(
-        fitting({"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings}), Toy(), takes_notes=True
-    )
+    deciding = method_of(fitting({**RUN, **settings}), Toy(), takes_notes=True)
     events, asked, firsts = events_of(**settings), dict[int, Asked](), 0
     for state, event in steps(events):
         if not isinstance(event, Asked) or event.candidate < n_init or event.prompt.operator == INJECTED:
