@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -38,11 +39,11 @@ PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n", "hill-climbing", "mct
 """The methods without first programs."""
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("repair", "calls"), [(0, None), (2, 70)])
+@pytest.mark.parametrize(("method", "limits"), zip(METHODS, cycle([(0, None), (2, 70)]), strict=False))
 async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(
-    method: str, repair: int, calls: int | None
+    method: str, limits: tuple[int, int | None]
 ) -> None:
+    repair, calls = limits
     settings = {
         **SMALL,
         "method": method,

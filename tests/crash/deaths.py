@@ -57,12 +57,15 @@ def _lasting(event: Responded | Evaluated | Rejected) -> Responded | Evaluated |
 
 
 async def uninterrupted(
-    method: str, folder: Path, kept: Set[Death], seed: int
+    method: str, folder: Path, kept: Set[Death], seed: int, looks_at_all: bool = True
 ) -> tuple[Story, dict[Death, Image], int]:
-    """The run from end to end, the images kept of its deaths, and how many events it has."""
+    """The run from end to end, the images kept of its deaths, and how many events it has.
+
+    Whether an image holds what was committed is looked at for all its deaths, or else for those that are kept.
+    """
     folder.mkdir()
     rng = random.Random(seed)
-    async with PhotographedJournal(folder / "run.db", kept, rng) as journal:
+    async with PhotographedJournal(folder / "run.db", kept, rng, looks_at_all) as journal:
         run = await _advised(await _begun(journal, method, rng))
         await run.run()
     return Story.of(folder / "run.db", run.state.digest()), journal.images, len(journal.appended)

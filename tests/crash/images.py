@@ -73,9 +73,10 @@ UNFLUSHED = "PRAGMA synchronous = OFF"
 class PhotographedJournal(DiskJournal):
     """A journal that keeps what would be on the disk, had the process died inside or after each commit."""
 
-    def __init__(self, path: Path, kept: Set[Death], rng: random.Random) -> None:
-        """`kept` are the deaths whose images are kept; all are looked at."""
+    def __init__(self, path: Path, kept: Set[Death], rng: random.Random, looks_at_all: bool = True) -> None:
+        """`kept` are the deaths whose images are kept; all are looked at, or else these."""
         super().__init__(path)
+        self._looks_at_all = looks_at_all
         self.images: dict[Death, Image] = {}
         self.appended: list[tuple[str, str]] = []
         self._kept = kept
@@ -88,7 +89,13 @@ class PhotographedJournal(DiskJournal):
         return self
 
     async def append(self, events: Sequence[Event]) -> None:
-        known, before = len(self.appended), Image.of(self._path)
+        known = len(self.appended)
+        made = range(known + 1, known + len(events) + 1)
+        if not self._looks_at_all and not any((number, moment) in self._kept for number in made for moment in MOMENTS):
+            await super().append(events)
+            self.appended += (encode(event)[:2] for event in events)
+            return
+        before = Image.of(self._path)
         await super().append(events)
         self.appended += (encode(event)[:2] for event in events)
         after = Image.of(self._path)
@@ -98,8 +105,7 @@ class PhotographedJournal(DiskJournal):
             assert left == self.appended[: len(left)], "what is left is what was committed, from the first event on"
             assert known <= len(left) <= len(self.appended), f"an event got lost {moment} its commit"
             assert moment != "after" or len(left) == len(self.appended), "a committed event survives"
-            deaths = ((number, moment) for number in range(known + 1, len(self.appended) + 1))
-            self.images |= dict.fromkeys(self._kept & {*deaths}, image)
+            self.images |= dict.fromkeys(self._kept & {(number, moment) for number in made}, image)
 
 
 def rows(path: Path) -> list[tuple[str, str]]:

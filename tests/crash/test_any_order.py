@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("replies_read_once")
 @pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh"])
 @pytest.mark.parametrize("window", [1, 8, 32])
 async def test_workers_connections_and_delays_change_nothing(method: str, window: int) -> None:
-    shapes = [(workers, connections) for workers in (1, 4) for connections in (1, 32)]
+    shapes = [(1, 32), (4, 1)]
     settings = [{**SMALL, "method": method, "window": window, "workers": w, "connections": c} for w, c in shapes]
     runs = [await finished(each, random.Random(number)) for number, each in enumerate(settings)]
     assert len({run.state.digest() for run in runs}) == 1

@@ -16,7 +16,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.base.errors import ProposerError
+from behavesim.base.errors import PROVOKED, ProposerError
 from behavesim.base.tokens import Usage
 from behavesim.engine import build
 from behavesim.engine.build import Launch
@@ -54,7 +54,7 @@ class RunsHere(Returns):
         try:
             exec(source, names)
             found = [self._task.solve(names[self._task.entry_point], each) for each in self._task.instances("search")]
-        except Exception as error:
+        except PROVOKED as error:
             return Failure("exception", str(error), 0.0)
         return Sent(encode_solutions([as_arrays(each) for each in found], 1 << 23), len(found), 0.0)
 
