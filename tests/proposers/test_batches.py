@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,60 +16,28 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.summary import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.base.errors import PROVOKED, ProposerError
+from behavesim.base.errors import ProposerError
 from behavesim.base.tokens import Usage
-from behavesim.engine import build
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
 from behavesim.proposers import openai_batches
 from behavesim.proposers.openai_settings import OPENAI, OpenAISettings
 from behavesim.proposers.prices import PriceList
 from behavesim.reports.next_steps import ending
-from behavesim.sandbox.frames import encode_solutions
 from behavesim.state.events import BatchSent, Responded, RunResumed
 from behavesim.store.reading import read_events
-from behavesim.task import Task, as_arrays
-from behavesim.task.verdict import Failure, Sent
 from tests.crash.processes import FEW_CITIES
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY
 from tests.proposers.batch_server import BatchServer
-from tests.sandbox.fakes import Returns, judge_here
+
+pytestmark = pytest.mark.usefixtures("judged_here")
 
 GIVEN = {
     **{"budget": 9, "window": 4, "method": "best-of-n", "models": {"m": 1.0}, "workers": 1, "recommend": False},
     **{"batch": True, "prices": {"m": {"prompt": 1.0, "completion": 2.0}}, "max_rejected_share": 1.0},
 }
 """Candidates 0 to 3 are asked for at once, later ones as earlier ones are registered."""
-
-
-class RunsHere(Returns):
-    """A sandbox that runs programs in this process: those of the server do no harm."""
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-
-    async def send(self, source: str, *_: object) -> Sent | Failure:
-        names: dict[str, Any] = {}
-        try:
-            exec(source, names)
-            found = [self._task.solve(names[self._task.entry_point], each) for each in self._task.instances("search")]
-        except PROVOKED as error:
-            return Failure("exception", str(error), 0.0)
-        return Sent(encode_solutions([as_arrays(each) for each in found], 1 << 23), len(found), 0.0)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _judged_here() -> Iterator[None]:
-    """A run starts no other process here: what becomes of prompts and replies does not depend on it."""
-
-    async def accept(*_: object) -> None:
-        pass
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "refuse_unrepeatable", accept)
-        patch.setattr(Launch, "judge", lambda launch: judge_here(launch.task, RunsHere(launch.task)))
-        yield
 
 
 @pytest.fixture

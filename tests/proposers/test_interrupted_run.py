@@ -25,6 +25,8 @@ from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES
 from tests.proposers import chat_server as chat
 
+pytestmark = pytest.mark.usefixtures("judged_here")
+
 TIME_S = 600.0
 GIVEN = {
     **{"budget": 20, "method": "best-of-n", "models": {"m": 1.0}, "connections": 4, "workers": 1},
