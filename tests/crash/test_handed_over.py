@@ -106,8 +106,9 @@ def replies(path: Path) -> int:
     return len({event.candidate for _, _, event in read_events(path, only=(Responded,))})
 
 
-@pytest.mark.parametrize("connections", [1, 64])
-@pytest.mark.parametrize("while_", STAGES)
+@pytest.mark.parametrize(
+    ("while_", "connections"), [*((stage, 64) for stage in STAGES), (one_is_compared, 1), (islands_restart, 1)]
+)
 async def test_what_was_handed_over_is_kept(
     while_: Hold, connections: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,7 +196,7 @@ def test_code_without_a_fence_and_a_function_is_the_program(code):
     assert source(extract(WholeForm("size = 1\n"), Request(code, "size = 1\n", "stop"))) == code
 
 
-@pytest.mark.parametrize("edits", ["full", "diff"])
+@pytest.mark.parametrize(("suffix", "edits"), [(".py", "full"), (".py", "diff"), (".cpp", "diff")])
 @pytest.mark.parametrize(
     "reply",
     [
@@ -219,7 +219,6 @@ def test_code_without_a_fence_and_a_function_is_the_program(code):
     ],
     ids=lambda reply: repr(reply[:20]),
 )
-@pytest.mark.parametrize("suffix", [".py", ".cpp"])
 def test_hostile_replies_are_told_at_once(reply, suffix, edits):
     first = "x = 1\n" if suffix == ".cpp" else FRAMED
     found = extract(WholeForm(first, suffix, edits), Request(reply, first, "stop", thought=True))
