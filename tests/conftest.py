@@ -117,7 +117,7 @@ def _forked_readers() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _forked_experiments() -> Iterator[None]:
-    """The runs of experiments begin with what they would import; those of tests/application/experiment do not."""
+    """The runs of experiments begin with what they would import; one test of them does not."""
     with pytest.MonkeyPatch.context() as patch:
         if forks.ARE_POSSIBLE:
             patch.setattr(execution, "asyncio", experiments.ASYNCIO)

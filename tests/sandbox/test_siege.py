@@ -14,7 +14,7 @@ import pytest
 from tests.sandbox.attack import Attack
 from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
 from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL
-from tests.sandbox.attacks_on_the_machine import FILES, ON_THE_MACHINE
+from tests.sandbox.attacks_on_the_machine import FILES, ON_THE_MACHINE, RIGHTS
 from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH, STALLING
 from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS, SECRETS, WAYS_TO_FILES
 from tests.sandbox.outside import (
@@ -36,10 +36,18 @@ LAYERS = {
     "strong": ("user", "landlock", "seccomp"),
 }
 USERS = ("whoever runs the tests", "root that becomes nobody", "nobody from the start")
-SIEGES = [(level, user) for level in LAYERS for user in USERS if (level, user) != ("strong", USERS[1])]
-WHOLE = SIEGES[0]
-"""The siege with all attacks. What trusted code makes of a frame or an error is the same under every other one."""
+WHOLE = ("strong+", USERS[0])
+"""The siege with all attacks."""
+SIEGES = [WHOLE, ("strong+", USERS[1]), ("strong+", USERS[2]), ("strong", USERS[2])]
 ON_THE_SYSTEM = (*ON_THE_MACHINE, *ON_THE_KERNEL, *ON_THE_WALLS)
+OF_USERS = (
+    *(each for each in ON_THE_SYSTEM if each in {*FILES, *RIGHTS, *WAYS_TO_FILES, *SECRETS} or "DAEMON" in each.source),
+    *STALLING,
+)
+"""The attacks of the other sieges: what the kernel says to them depends on the user, and a limit on who has it.
+
+The filter of calls, and what trusted code makes of a frame or an error, know no user; `WEAKER` has the filter alone.
+"""
 WEAKER: dict[str, tuple[Attack, ...]] = {
     "seccomp": ON_THE_SYSTEM,
     "landlock": (*FILES, *WAYS_TO_FILES, *SECRETS),
@@ -63,7 +71,7 @@ def public_interpreter() -> Iterator[Interpreter]:
 @pytest.fixture(scope="module", params=SIEGES, ids=" as ".join)
 def siege(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     level, user = request.param
-    attacks = ATTACKS if request.param == WHOLE else (*ON_THE_SYSTEM, *STALLING)
+    attacks = ATTACKS if request.param == WHOLE else OF_USERS
     if user != USERS[0] and os.geteuid() != 0:
         pytest.skip("only root can become another user")
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
+from behavesim.application.experiment import execution
 from behavesim.application.experiment.execution import Execution, unfinished_runs
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.errors import JournalError, UsageError
@@ -17,11 +18,12 @@ from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import Added, Event, NotAdded, Recommended
 from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
+from tests.crash.processes import FEW_CITIES
 from tests.store.written import written
 
 
 def planned(name: str, **settings: Any) -> Planned:
-    given = {"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False, **settings}
+    given = {"task": FEW_CITIES, "method": "best-of-n", "budget": 3, "recommend": False, **settings}
     return Planned(name, settings_from_person(given))
 
 
@@ -68,6 +70,7 @@ class TestUnfinished:
 async def test_runs_are_made_as_many_at_once_as_said_and_each_tells_how_it_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(execution, "asyncio", asyncio)  # its processes begin as they do for people
     told: list[str] = []
     monkeypatch.chdir(tmp_path)
     (tmp_path / "random.py").write_text("raise RuntimeError")  # which is not Python's

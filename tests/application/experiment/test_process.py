@@ -10,8 +10,9 @@ from pathlib import Path
 
 from behavesim.analysis.run import Run
 from behavesim.engine.admission import settings_from_person
+from tests.crash.processes import FEW_CITIES
 
-SETTINGS = settings_from_person({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
+SETTINGS = settings_from_person({"task": FEW_CITIES, "method": "best-of-n", "budget": 3, "recommend": False}).flat()
 
 
 def made(folder: Path, parent: int) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ from tests.sandbox.outside import (
     folder_for_everybody,
     interpreter_for_everybody,
 )
-from tests.sandbox.tree.attacks import EVALUATORS, LOADED, PROGRAMS, REFUSED, Attack
+from tests.sandbox.tree.attacks import EVALUATORS, LOADED, ON_THE_MACHINE, PROGRAMS, REFUSED, Attack
 from tests.shared import shared
 
 pytestmark = pytest.mark.timeout(1800)  # a siege is one test's setup
@@ -88,7 +88,7 @@ def siege(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     def make(folder: Path) -> None:
         interpreter = THIS_INTERPRETER if user == USERS[0] else request.getfixturevalue("public_interpreter")
-        names = (*(each.name for each in PROGRAMS), *(f"evaluator: {each.name}" for each in evaluators(user)))
+        names = (*(each.name for each in programs(user)), *(f"evaluator: {each.name}" for each in evaluators(user)))
         told = besieged(interpreter, NOBODY if user == USERS[2] else None, LAYERS, names)
         (folder / "told").write_text(json.dumps(told))
 
@@ -96,6 +96,11 @@ def siege(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if told["isolation"] != "strong+":
         pytest.skip(f"this machine gives {told['isolation']}: {told['notes']}")
     return {**told, "as": user}
+
+
+def programs(user: str) -> list[Attack]:
+    """All attacks of programs for one user; for the others those against walls, and against limits on each user."""
+    return [each for each in PROGRAMS if user == USERS[0] or each not in ON_THE_MACHINE or "forbidden" in each.expected]
 
 
 def evaluators(user: str) -> list[Attack]:
@@ -117,8 +122,8 @@ def test_no_secret_came_out_and_nobody_broke_out(siege: dict[str, Any]) -> None:
 
 
 def test_every_program_ends_for_the_right_reason(siege: dict[str, Any]) -> None:
-    expected = {each.name: each.expected for each in PROGRAMS}
-    assert len(expected) == len(PROGRAMS) >= 40
+    expected = {each.name: each.expected for each in programs(siege["as"])}
+    assert siege["programs"].keys() == expected.keys() and len(expected) >= 40
     assert {name: said for name, said in siege["programs"].items() if said[0] not in expected[name]} == {}
     assert siege["honest"] == ["returned", "[45, false]"]
 
