@@ -15,15 +15,15 @@ if sys.platform != "linux":  # they look into /proc
     collect_ignore = ["test_apart.py", "test_pool.py", "test_isolation.py", "test_siege.py"]
 
 
-FORKED = ("test_apart", "test_stateless")
-"""Tests of what programs find in a zygote, whichever way it began."""
+ANEW = ()
+"""Tests in which zygotes begin as they do for people; those of others are forks, in which programs find the same."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _zygotes_that_begin_anew(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Here they begin as they do for people, but in `FORKED`."""
+    """In `ANEW` they begin as they do for people."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.stem not in FORKED:
+        if request.path.stem in ANEW:
             patch.setattr(connection, "subprocess", subprocess)
         yield
 

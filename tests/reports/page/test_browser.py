@@ -81,13 +81,38 @@ def text(runs: dict[str, Run]) -> str:
     return html(document(runs["first"]))
 
 
+async def renewed(page: Page | None, shown: Shown, opened: Opened) -> Page:
+    """Show a document in the page that shows another, as a growing run's are, or in a new one."""
+    if page is None:
+        return await opened(html(shown))
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", shown.json().decode())
+    return page
+
+
 async def numbers(page: Page) -> list[str]:
     """The candidates in the rows that are in sight."""
     return await page.locator("#candidates tbody button").all_inner_texts()
 
 
-async def test_the_table_is_sorted_filtered_and_searched(text: str, opened: Opened) -> None:
+async def test_programs_are_read_in_a_table_of_those_in_sight_which_is_sorted_filtered_and_searched(
+    text: str, opened: Opened
+) -> None:
     page = await opened(text)
+    assert len(await numbers(page)) < 60
+    await page.locator("#candidates .rows").evaluate("(view) => { view.scrollTop = view.scrollHeight; }")
+    await expect(page.locator("#candidates tbody button").last).to_have_text("100")
+    await page.locator("#candidates .rows").evaluate("(view) => { view.scrollTop = 0; }")
+    await expect(page.locator("#candidates tbody button").first).to_have_text("0")
+    await page.locator("#candidates tbody button").nth(1).press("Enter")
+    dialog = page.get_by_role("dialog", name="Candidate 1")
+    await expect(dialog.locator("pre")).to_have_text("def f(x):\n    return x\n")
+    await expect(dialog.locator(".keyword").first).to_have_text("def")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_be_hidden()
+    await page.locator("#candidates tbody button").first.click()
+    await expect(page.locator("#program pre")).to_contain_text("<img src=x onerror=alert(2)>")
+    assert await page.locator("img").count() == 0
+    await page.keyboard.press("Escape")
     assert (await numbers(page))[:3] == ["0", "1", "2"]
     await page.get_by_role("button", name="score", exact=True).click()
     assert (await numbers(page))[:3] == ["60", "59", "61"]
@@ -104,32 +129,25 @@ async def test_the_table_is_sorted_filtered_and_searched(text: str, opened: Open
     assert await numbers(page) == ["1"]
 
 
-async def test_only_the_rows_in_sight_are_elements_and_every_row_can_be_scrolled_to(text: str, opened: Opened) -> None:
+async def test_the_page_says_what_was_found_and_replays_two_programs_with_the_step_where_they_part(
+    text: str, opened: Opened
+) -> None:
     page = await opened(text)
-    assert len(await numbers(page)) < 60
-    await page.locator("#candidates .rows").evaluate("(view) => { view.scrollTop = view.scrollHeight; }")
-    await expect(page.locator("#candidates tbody button").last).to_have_text("100")
-
-
-async def test_a_program_is_opened_from_the_keyboard_and_closed_again(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.locator("#candidates tbody button").nth(1).press("Enter")
-    dialog = page.get_by_role("dialog", name="Candidate 1")
-    await expect(dialog.locator("pre")).to_have_text("def f(x):\n    return x\n")
-    await expect(dialog.locator(".keyword").first).to_have_text("def")
-    await page.keyboard.press("Escape")
-    await expect(dialog).to_be_hidden()
-
-
-async def test_what_a_program_holds_is_shown_as_text(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.locator("#candidates tbody button").first.click()
-    await expect(page.locator("#program pre")).to_contain_text("<img src=x onerror=alert(2)>")
-    assert await page.locator("img").count() == 0
-
-
-async def test_two_programs_are_replayed_with_the_step_where_they_part(text: str, opened: Opened) -> None:
-    page = await opened(text)
+    await expect(page.locator("h1")).to_have_text("first")
+    await expect(page.locator("#summary")).to_contain_text("candidate 60")
+    await expect(page.locator("#summary")).to_contain_text("50.00 %")
+    await expect(page.locator("#failures")).to_contain_text("timeout")
+    label = "Convergence over 101 candidates, in the end gap 50.00 %, ten best 51.25 %"
+    await expect(page.get_by_label(label)).to_be_visible()
+    code = page.locator("#code")
+    await expect(code.locator("pre")).to_have_text("source 60\n")
+    await code.get_by_role("tab", name="Changes from the template").click()
+    await expect(code.locator(".removed")).to_have_text("template\n")
+    await code.get_by_role("tab", name="Prompt").click()
+    await expect(code.locator("pre")).to_have_text("improve it")
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.get_by_role("button", name="Copy the program").click()
+    assert await page.evaluate("navigator.clipboard.readText()") == "source 60"
     section = page.locator("#replay")
     await expect(section).to_contain_text("They part at step 2 of 4.")
     await section.get_by_role("button", name="Where they part").click()
@@ -143,30 +161,6 @@ async def test_two_programs_are_replayed_with_the_step_where_they_part(text: str
     await section.get_by_role("button", name="Play").click()
     await expect(section.locator("output")).to_have_text("step 4 of 4")
     await expect(section.get_by_role("button", name="Play")).to_be_visible()
-
-
-@pytest.mark.parametrize(("task", "kind"), [("cpp", "disks"), ("bin_packing", "bins"), ("asp", None)])
-async def test_each_task_has_its_picture_and_where_there_is_none_numbers_are_drawn(
-    task: str, kind: str | None, runs: dict[str, Run], opened: Opened
-) -> None:
-    found = document(runs[task])
-    picture = found.data["scenes"][0].picture
-    assert (picture.kind if picture else None) == kind
-    page = await opened(html(found))
-    slider = page.locator("#replay").get_by_role("slider")
-    await slider.press("Home")
-    first = await page.locator("#replay svg").first.locator("circle, rect").count()
-    await slider.press("End")
-    assert await page.locator("#replay svg").first.locator("circle, rect").count() > first
-
-
-async def test_the_theme_is_switched(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    paper = "getComputedStyle(document.body).backgroundColor"
-    assert await page.evaluate(paper) == "rgb(255, 255, 255)"
-    await page.get_by_role("button", name="Dark").click()
-    assert await page.evaluate(paper) == "rgb(20, 23, 26)"
-    await expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
 
 
 async def test_a_newer_document_takes_the_place_of_the_older_and_what_was_asked_for_stays(
@@ -185,8 +179,35 @@ async def test_a_run_that_has_just_begun_is_shown(runs: dict[str, Run], opened: 
     await expect(shown.locator("#candidates output")).to_have_text("0 candidates")
 
 
-async def test_metrics_have_columns_in_which_words_come_behind_numbers(runs: dict[str, Run], opened: Opened) -> None:
+async def test_each_task_has_its_picture_and_where_there_is_none_numbers_are_drawn(
+    runs: dict[str, Run], opened: Opened
+) -> None:
+    page = None
+    for task, kind in (("cpp", "disks"), ("bin_packing", "bins"), ("asp", None)):
+        found = document(runs[task])
+        picture = found.data["scenes"][0].picture
+        assert (picture.kind if picture else None) == kind
+        page = await renewed(page, found, opened)
+        slider = page.locator("#replay").get_by_role("slider")
+        await slider.press("Home")
+        first = await page.locator("#replay svg").first.locator("circle, rect").count()
+        await slider.press("End")
+        assert await page.locator("#replay svg").first.locator("circle, rect").count() > first
+
+
+async def test_metrics_and_feedback_are_shown_as_text_and_words_come_behind_numbers(
+    runs: dict[str, Run], opened: Opened
+) -> None:
     page = await opened(html(document(runs["told"])))
+    await expect(page.locator("#summary")).to_contain_text("self-reported")
+    await expect(page.locator("#making")).to_contain_text("call by call")
+    await expect(page.locator("#failures")).to_contain_text("evaluator")
+    await page.locator("#candidates tbody button").first.click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_text("Feedback").click()
+    await expect(dialog.locator(".feedback pre")).to_have_text(printable(f"said {HOSTILE}"))
+    assert await page.locator("img").count() == 0
+    await page.keyboard.press("Escape")
     table = page.locator("#candidates")
     await table.get_by_role("button", name="error", exact=True).click()
     assert await numbers(page) == ["2", "1", "0", "3"]
@@ -196,6 +217,14 @@ async def test_metrics_have_columns_in_which_words_come_behind_numbers(runs: dic
     await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["grown"]).json().decode())
     await expect(table.get_by_role("button", name="error", exact=True)).to_have_count(0)
     await expect(table.locator("th[aria-sort]")).to_have_text("candidate")
+
+
+async def test_a_score_keeps_its_digits_beside_a_great_one(runs: dict[str, Run], opened: Opened) -> None:
+    page = None
+    for run, small, great in (("apart", "-0.00703383", "-300000000000000"), ("penalised", "7.12345", "1000000")):
+        page = await renewed(page, document(runs[run]), opened)
+        await expect(page.locator("#candidates")).to_contain_text(small)
+        await expect(page.locator("#candidates")).to_contain_text(great)
 
 
 async def test_the_pareto_front_is_drawn_once_it_is_known_which_end_of_a_metric_is_better(
@@ -214,18 +243,6 @@ async def test_the_pareto_front_is_drawn_once_it_is_known_which_end_of_a_metric_
     await expect(front).to_have_count(1)
 
 
-async def test_feedback_is_shown_as_text_with_its_program(runs: dict[str, Run], opened: Opened) -> None:
-    page = await opened(html(document(runs["told"])))
-    await expect(page.locator("#summary")).to_contain_text("self-reported")
-    await expect(page.locator("#making")).to_contain_text("call by call")
-    await expect(page.locator("#failures")).to_contain_text("evaluator")
-    await page.locator("#candidates tbody button").first.click()
-    dialog = page.get_by_role("dialog")
-    await dialog.get_by_text("Feedback").click()
-    await expect(dialog.locator(".feedback pre")).to_have_text(printable(f"said {HOSTILE}"))
-    assert await page.locator("img").count() == 0
-
-
 def points(page: Page, chart: str) -> Locator:
     """The points of a chart."""
     return page.locator(f"[data-chart={chart}] .mark-symbol path[aria-roledescription]")
@@ -234,16 +251,6 @@ def points(page: Page, chart: str) -> Locator:
 def faded(page: Page, chart: str) -> Locator:
     """The points of a chart that are not among those that a reader marked."""
     return points(page, chart).and_(page.locator("[opacity='0.125'], [opacity='0.08125']"))
-
-
-async def test_the_summary_says_what_was_found(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await expect(page.locator("h1")).to_have_text("first")
-    await expect(page.locator("#summary")).to_contain_text("candidate 60")
-    await expect(page.locator("#summary")).to_contain_text("50.00 %")
-    await expect(page.locator("#failures")).to_contain_text("timeout")
-    label = "Convergence over 101 candidates, in the end gap 50.00 %, ten best 51.25 %"
-    await expect(page.get_by_label(label)).to_be_visible()
 
 
 async def test_a_program_shows_what_changed_since_its_parents_and_its_prompt_and_reply(
@@ -263,44 +270,29 @@ async def test_a_program_shows_what_changed_since_its_parents_and_its_prompt_and
     await expect(dialog.locator("pre")).not_to_be_empty()
 
 
-async def test_the_best_program_is_shown_with_its_prompt_and_what_changed_since_the_template(
+async def test_the_points_of_charts_are_opened_marked_and_zoomed_and_a_chart_is_a_file(
     text: str, opened: Opened
 ) -> None:
     page = await opened(text)
-    code = page.locator("#code")
-    await expect(code.locator("pre")).to_have_text("source 60\n")
-    await code.get_by_role("tab", name="Changes from the template").click()
-    await expect(code.locator(".removed")).to_have_text("template\n")
-    await code.get_by_role("tab", name="Prompt").click()
-    await expect(code.locator("pre")).to_have_text("improve it")
-    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    await page.get_by_role("button", name="Copy the program").click()
-    assert await page.evaluate("navigator.clipboard.readText()") == "source 60"
-
-
-async def test_a_point_of_the_map_says_what_it_is_and_opens_its_program(text: str, opened: Opened) -> None:
-    page = await opened(text)
     await page.evaluate("behavesim.ready")
+    for kind in ("SVG", "PNG"):
+        await page.locator("[data-chart=map] details").evaluate("(menu) => { menu.open = true; }")
+        async with page.expect_download() as download:
+            await page.locator("[data-chart=map] .vega-actions a", has_text=kind).click()
+        assert (await download.value).suggested_filename == f"map.{kind.lower()}"
+    await page.locator("[data-chart=map] details").evaluate("(menu) => { menu.open = false; }")
     point = points(page, "map").first
     await point.scroll_into_view_if_needed()
     await point.hover(force=True)
     await expect(page.locator("#vg-tooltip-element")).to_contain_text("candidate")
     await point.click(force=True)
     await expect(page.get_by_role("dialog")).to_be_visible()
-
-
-async def test_every_point_can_be_reached_without_a_pointer_in_the_table_of_its_chart(
-    text: str, opened: Opened
-) -> None:
-    page = await opened(text)
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
     await page.locator("#map figure > details > summary").press("Enter")
     await page.locator("#map tbody button").first.press("Enter")
     await expect(page.get_by_role("dialog", name="Candidate 60")).to_be_visible()
-
-
-async def test_programs_that_are_marked_on_one_chart_are_marked_on_the_other(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.evaluate("behavesim.ready")
+    await page.keyboard.press("Escape")
     assert [await faded(page, name).count() for name in ("convergence", "map")] == [0, 0]
     chart = page.locator("[data-chart=convergence] svg.marks")
     await chart.scroll_into_view_if_needed()
@@ -312,15 +304,9 @@ async def test_programs_that_are_marked_on_one_chart_are_marked_on_the_other(tex
     await page.mouse.up()
     for name in ("convergence", "map"):
         await expect(faded(page, name)).not_to_have_count(0)
-
-
-async def test_the_wheel_scrolls_the_page_over_a_chart_and_zooms_with_control(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.evaluate("behavesim.ready")
     chart = page.locator("[data-chart=convergence]")
     await chart.scroll_into_view_if_needed()
     box = await chart.bounding_box()
-    assert box is not None
     await page.mouse.move(box["x"] + 500, box["y"] + 100)
     before, axes = await page.evaluate("scrollY"), await chart.inner_text()
     await page.keyboard.down("Control")
@@ -332,14 +318,29 @@ async def test_the_wheel_scrolls_the_page_over_a_chart_and_zooms_with_control(te
     await expect(page.locator("html")).to_have_js_property("scrollTop", before + 100)
 
 
-async def test_a_chart_is_taken_along_as_a_file(text: str, opened: Opened) -> None:
+async def test_a_page_is_read_in_the_dark_on_a_phone_and_printed_in_the_light(text: str, opened: Opened) -> None:
     page = await opened(text)
     await page.evaluate("behavesim.ready")
-    for kind in ("SVG", "PNG"):
-        await page.locator("[data-chart=map] details").evaluate("(menu) => { menu.open = true; }")
-        async with page.expect_download() as download:
-            await page.locator("[data-chart=map] .vega-actions a", has_text=kind).click()
-        assert (await download.value).suggested_filename == f"map.{kind.lower()}"
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert await page.evaluate(paper) == "rgb(255, 255, 255)"
+    await page.get_by_role("button", name="Dark").click()
+    assert await page.evaluate(paper) == "rgb(20, 23, 26)"
+    await expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    ground = "document.querySelector('#convergence svg.marks').style.backgroundColor"
+    await expect(page.locator("#convergence svg.marks")).to_have_css("background-color", "rgb(20, 23, 26)")
+    await page.evaluate(f"addEventListener('afterprint', () => {{ window.printed = {ground}; }}, {{ capture: true }})")
+    await page.pdf()
+    assert await page.evaluate("window.printed") == "rgb(255, 255, 255)"
+    await expect(page.locator("#convergence svg.marks")).to_have_css("background-color", "rgb(20, 23, 26)")
+    await page.emulate_media(media="print")
+    for hidden in (".vega-bindings", ".chart > details", "#head button", "#contents"):
+        await expect(page.locator(hidden).first).to_be_hidden()
+    await page.emulate_media(media="screen")
+    chart = page.locator("[data-chart=convergence] svg.marks")
+    await expect(chart).to_have_attribute("width", "1104")
+    await page.set_viewport_size({"width": 400, "height": 800})
+    await expect(chart).to_have_attribute("width", "368")
+    assert await page.evaluate("document.documentElement.scrollWidth") == 400
 
 
 async def test_what_has_not_changed_stays_as_its_reader_left_it(
@@ -354,15 +355,6 @@ async def test_what_has_not_changed_stays_as_its_reader_left_it(
     await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["fruitless"]).json().decode())
     await expect(page.locator("#map")).to_have_count(0)
     await expect(page.locator("main > section").first).to_have_id("failures")
-
-
-async def test_charts_take_the_room_that_there_is(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    chart = page.locator("[data-chart=convergence] svg.marks")
-    await expect(chart).to_have_attribute("width", "1104")
-    await page.set_viewport_size({"width": 400, "height": 800})
-    await expect(chart).to_have_attribute("width", "368")
-    assert await page.evaluate("document.documentElement.scrollWidth") == 400
 
 
 async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dict[str, Run], opened: Opened) -> None:
@@ -380,17 +372,6 @@ async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opene
     await expect(shown.get_by_label("Convergence over 2 candidates, in the end best score 4")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("run", "small", "great"), [("apart", "-0.00703383", "-300000000000000"), ("penalised", "7.12345", "1000000")]
-)
-async def test_a_score_keeps_its_digits_beside_a_great_one(
-    runs: dict[str, Run], opened: Opened, run: str, small: str, great: str
-) -> None:
-    shown = await opened(html(document(runs[run])))
-    await expect(shown.locator("#candidates")).to_contain_text(small)
-    await expect(shown.locator("#candidates")).to_contain_text(great)
-
-
 async def test_any_two_metrics_are_drawn_in_the_light_and_in_the_dark(runs: dict[str, Run], opened: Opened) -> None:
     page = await opened(html(document(runs["told"])))
     section = page.locator("#metrics")
@@ -401,18 +382,3 @@ async def test_any_two_metrics_are_drawn_in_the_light_and_in_the_dark(runs: dict
     await page.set_viewport_size({"width": 400, "height": 800})
     await expect(section.locator("svg.marks")).to_have_attribute("width", "368")
     assert await page.evaluate("document.documentElement.scrollWidth") == 400
-
-
-async def test_a_page_is_printed_in_the_light_and_shown_in_the_dark_again(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.evaluate("behavesim.ready")
-    await page.get_by_role("button", name="Dark").click()
-    paper = "document.querySelector('#convergence svg.marks').style.backgroundColor"
-    await expect(page.locator("#convergence svg.marks")).to_have_css("background-color", "rgb(20, 23, 26)")
-    await page.evaluate(f"addEventListener('afterprint', () => {{ window.printed = {paper}; }}, {{ capture: true }})")
-    await page.pdf()
-    assert await page.evaluate("window.printed") == "rgb(255, 255, 255)"
-    await expect(page.locator("#convergence svg.marks")).to_have_css("background-color", "rgb(20, 23, 26)")
-    await page.emulate_media(media="print")
-    for hidden in (".vega-bindings", ".chart > details", "#head button", "#contents"):
-        await expect(page.locator(hidden).first).to_be_hidden()
