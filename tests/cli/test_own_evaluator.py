@@ -51,7 +51,10 @@ def test_a_task_file_around_an_evaluator_works_as_written(behavesim: Command, tm
     made = behavesim("task", "init", "mine", *options[: options.index("--proposer")])
     assert made.code == 0, made.err
     assert max(map(len, (tmp_path / "mine.py").read_text().splitlines())) <= 120
-    if kind in ("llm4ad", "command"):  # a check starts it 28 times; tests/checks/test_evaluator.py has one of a function
+    if kind in (
+        "llm4ad",
+        "command",
+    ):  # a check starts it 28 times; tests/checks/test_evaluator.py has one of a function
         checked = behavesim("task", "check", "mine.py", "--json")
         # all but a class leave it to a person to say what is sought
         wrong = [each["name"] for each in checked.document if each["result"] == "fail"]

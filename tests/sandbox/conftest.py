@@ -15,8 +15,11 @@ if sys.platform != "linux":  # they look into /proc
     collect_ignore = ["test_apart.py", "test_pool.py", "test_isolation.py", "test_siege.py"]
 
 
-ANEW = ()
-"""Tests in which zygotes begin as they do for people; those of others are forks, in which programs find the same."""
+ANEW = (
+    *("test_container", "test_isolation", "test_pool", "test_siege", "test_task_stripping", "test_tree_pool"),
+    "test_tree_siege",
+)
+"""Tests that know zygotes by their command lines, or are of what is loaded: there they begin as they do for people."""
 
 
 @pytest.fixture(autouse=True, scope="module")

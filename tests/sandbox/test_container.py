@@ -18,13 +18,13 @@ from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import TaskAssignment
 from behavesim.task import TaskReference
 from tests.crash.model import endpoint, steadfast
-from tests.crash.processes import COMMAND, carried_out
+from tests.crash.processes import COMMAND, FEW_CITIES, carried_out
 from tests.proposers.chat_server import Answer, Asked, ChatServer, says
 from tests.sandbox.container import NoContainer, container
 from tests.sandbox.outside import processes_naming
 
 RUN = (
-    *("run", "tsp", "--proposer", "openai", "--model", "m", "--budget", "16", "--window", "8", "--workers", "2"),
+    *("run", FEW_CITIES, "--proposer", "openai", "--model", "m", "--budget", "6", "--window", "4", "--workers", "2"),
     *("--json", "--method", "best-of-n", "--set", "memory_mb=700", "--set", "recommend=false"),
 )
 PROCESSES, MEMORY_MB = 40, 500

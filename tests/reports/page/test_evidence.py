@@ -91,7 +91,9 @@ async def test_why_nothing_is_feasible_comes_first(runs: dict[str, Run], opened:
     await expect(page.locator("#summary")).to_contain_text("3 timed out")
 
 
-async def test_what_became_of_programs_on_unseen_instances_is_said(text: str, opened: Opened) -> None:
+async def test_unseen_instances_the_making_the_lineage_and_the_marks_on_the_map_are_shown(
+    text: str, opened: Opened
+) -> None:
     page = await opened(text)
     rows = await page.locator("#held_out tbody tr").all_inner_texts()
     assert [" ".join(row.split()) for row in rows] == [
@@ -102,18 +104,21 @@ async def test_what_became_of_programs_on_unseen_instances_is_said(text: str, op
     ]
     await page.locator("#held_out tbody button", has_text="1").click()
     await expect(page.get_by_role("dialog", name="Candidate 1")).to_be_visible()
-
-
-async def test_a_page_says_how_its_run_was_made(text: str, opened: Opened) -> None:
-    page = await opened(text)
+    await page.keyboard.press("Escape")
     await expect(page.locator("#making .command code")).to_have_text(
         "behavesim run tsp --method funsearch --proposer genetic --budget 5 --seed 7 --set islands=2"
     )
     assert await page.locator("#making tbody tr").all_inner_texts() == ["islands\t2\t10"]
     await expect(page.locator("#making")).to_contain_text("1970-01-01 00:00 UTC")
+    await expect(page.locator("#genealogy .note").first).to_contain_text("2 ancestors")
+    names = [row.split()[0] for row in await page.locator("#genealogy > div > .table tbody tr").all_inner_texts()]
+    assert names[-1] == "3"
+    await page.evaluate("behavesim.ready")
+    marks = await page.locator("[data-chart=map] .mark-text text").all_text_contents()
+    assert {"best", "recommended", "template"} <= set(" ".join(marks).replace(",", "").split())
 
 
-async def test_a_program_has_an_address_and_its_nearest(text: str, opened: Opened) -> None:
+async def test_a_program_has_an_address_its_nearest_and_its_ancestors(text: str, opened: Opened) -> None:
     page = await opened(text)
     await page.evaluate("location.hash = '#candidate-1'")
     dialog = page.get_by_role("dialog", name="Candidate 1")
@@ -121,18 +126,6 @@ async def test_a_program_has_an_address_and_its_nearest(text: str, opened: Opene
     await dialog.get_by_role("button", name="candidate 4").first.click()
     await expect(page.get_by_role("dialog", name="Candidate 4")).to_be_visible()
     assert await page.evaluate("location.hash") == "#candidate-4"
-
-
-async def test_the_lineage_leads_to_the_best(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await expect(page.locator("#genealogy .note").first).to_contain_text("2 ancestors")
-    names = [row.split()[0] for row in await page.locator("#genealogy > div > .table tbody tr").all_inner_texts()]
-    assert names[-1] == "3"
-
-
-async def test_the_ancestors_of_any_program_are_drawn_and_open_theirs(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.evaluate("location.hash = '#candidate-4'")
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("tab", name="Ancestors").click()
     points = dialog.locator(".mark-symbol path[aria-roledescription]")
@@ -142,13 +135,6 @@ async def test_the_ancestors_of_any_program_are_drawn_and_open_theirs(text: str,
     await page.evaluate("location.hash = '#candidate-0'")
     await expect(page.get_by_role("dialog", name="Candidate 0")).to_be_visible()
     await expect(dialog.get_by_role("tab", name="Ancestors")).to_have_count(0)
-
-
-async def test_the_best_the_recommended_and_the_template_are_marked_on_the_map(text: str, opened: Opened) -> None:
-    page = await opened(text)
-    await page.evaluate("behavesim.ready")
-    marks = await page.locator("[data-chart=map] .mark-text text").all_text_contents()
-    assert {"best", "recommended", "template"} <= set(" ".join(marks).replace(",", "").split())
 
 
 async def test_a_page_without_scripts_has_its_tables(text: str, chromium: Browser, tmp_path: Path) -> None:
