@@ -131,13 +131,8 @@ def test_a_program_that_never_ends_leaves_the_others_their_time(guessing: Any, w
     assert waits[0] <= 300.0 < waits[-1]
 
 
+WITHOUT_SCORE = ("float('nan')", "float('inf')", "[1, 2]", "'three'", "None", "[]")
 HOSTILE = {
-    "a score that is no number": "float('nan')",
-    "a score that is infinite": "float('inf')",
-    "what score cannot take": "[1, 2]",
-    "numbers as text": "'three'",
-    "None": "None",
-    "an array without numbers": "[]",
     "the end of its parent": "import os, signal\ndef guess():\n    os.kill(os.getppid(), signal.SIGKILL); return 3",
     "the end of its group": "import os, signal\ndef guess():\n    os.killpg(0, signal.SIGKILL)",
     "garbage in place of an answer": "import os\ndef guess():\n"
@@ -148,6 +143,11 @@ HOSTILE = {
     "    for fd in range(3, 20):\n        try: os.write(fd, len(data).to_bytes(4, 'big') + data)\n"
     "        except OSError: pass\n    return Bomb()",
 }
+
+
+def test_whatever_a_program_returns_that_has_no_score_the_others_count(guessing: Any) -> None:
+    found = guessing("5", *WITHOUT_SCORE, "2")
+    assert (found.score, found.program, found.solution.tolist()) == (-1.0, 8, [2])
 
 
 @pytest.mark.parametrize("name", HOSTILE)

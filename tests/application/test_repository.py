@@ -18,14 +18,14 @@ from behavesim.task.evaluated import EvaluatorFile, Repository, join_files, path
 from behavesim.task.verdict import Failure
 from tests.cli.command import Command
 
-MAKEFILE = "score:\n\tg++ -O1 -o solve src/solve.cpp && python score.py\n"
+MAKEFILE = "score:\n\tg++ -o solve src/solve.cpp && python score.py\n"
 SCORE = """import subprocess, sys
 sys.path.insert(0, "src")
 from weights import WEIGHTS
 print("scoring")
 print(float(subprocess.check_output(["./solve"])) + sum(WEIGHTS))
 """
-SOLVE = "#include <iostream>\nint main() { std::cout << 3; }"
+SOLVE = '#include <cstdio>\nint main() { std::printf("3"); }'
 """Its last line has no line break."""
 BETTER = """Larger weights.
 ```
@@ -34,9 +34,9 @@ WEIGHTS = [5, 2]
 ```
 ```
 === file: src/solve.cpp ===
-#include <iostream>
+#include <cstdio>
 #include "more.hpp"
-int main() { std::cout << MORE; }
+int main() { std::printf("%d", MORE); }
 ```
 ```
 === file: src/more.hpp ===

@@ -8,7 +8,7 @@ from behavesim_tasks.bin_packing import CAPACITY, Items, OnlineBinPacking
 
 from behavesim.engine.admission import settings_from_person
 from behavesim.engine.build import judging
-from behavesim.task import InvalidSolution
+from behavesim.task import InvalidSolution, TaskReference
 from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
 
@@ -147,9 +147,27 @@ def priority(item, bins):
 """
 
 
-async def test_a_program_that_looks_for_the_items_to_come_finds_none_and_packs_first_fit():
-    settings = settings_from_person({"task": "bin_packing", "allow_weak_isolation": True}, task=task)
-    async with judging(settings, task) as judge:
+SHORT = """
+from behavesim_tasks.bin_packing import Items, OnlineBinPacking
+
+class Short(OnlineBinPacking):
+    def instances(self, split):
+        return [Items(each.sizes[:300]) for each in super().instances(split)]
+
+task = Short()
+"""
+
+
+async def test_a_program_that_looks_for_the_items_to_come_finds_none_and_packs_first_fit(tmp_path):
+    (tmp_path / "short.py").write_text(SHORT)
+    short = TaskReference(str(tmp_path / "short.py")).load()
+    settings = settings_from_person({"task": str(tmp_path / "short.py"), "allow_weak_isolation": True}, task=short)
+    async with judging(settings, short) as judge:
         verdict = await judge.evaluate(READS_AHEAD)
     assert isinstance(verdict, Verdict), verdict
-    assert verdict.score == 2099.4
+    first_fit, best_fit = lambda item, bins: np.zeros(len(bins)), lambda item, bins: item - bins
+    packed = [
+        [short.solve(function, each).max() + 1 for each in short.instances("search")]
+        for function in (first_fit, best_fit)
+    ]
+    assert verdict.score == np.mean(packed[0]) != np.mean(packed[1])
