@@ -17,7 +17,7 @@ from tests.cli.command import Command
 @pytest.fixture(scope="module")
 def eoh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
-    return bs.search_sync("tsp", method="eoh", proposer="genetic", budget=4, runs_dir=runs, name="eoh").folder.path
+    return bs.search_sync("tsp", method="eoh", proposer="genetic", budget=3, runs_dir=runs, name="eoh").folder.path
 
 
 @pytest.fixture

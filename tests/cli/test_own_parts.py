@@ -47,7 +47,8 @@ async def killed_after(events: int, subject: Subject) -> None:
 def test_a_method_is_written_examined_run_resumed_and_verified(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(method, "STRIDE", 70)  # where a method is stopped, its own tests look at
+    monkeypatch.setattr(method, "SHUFFLES", 1)
+    monkeypatch.setattr(method, "STRIDE", 120)  # where a method is stopped, its own tests look at
     assert behavesim("method", "init", "mine").code == 0
     assert behavesim("method", "init", "mine").code == 2
     checked = behavesim("method", "check", "mine.py")
