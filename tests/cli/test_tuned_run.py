@@ -33,14 +33,11 @@ def test_a_run_comes_out_alike_on_other_workers_resumed_and_replayed(behavesim: 
     tuning = once["tuning"]
     assert tuning["candidates"] >= tuning["better"] + tuning["none"] and 0 < tuning["trials"] <= 4 * 24
     assert tuning["gain"] + tuning["written_gain"] == pytest.approx(once["gain"])
-    half = behavesim("run", *GIVEN, "--set", "max_calls=1", "--runs-dir", made, "--name", "half")
-    assert half.code == 0
     replayed = behavesim("run", *GIVEN, "--proposer", f"replay:{made / 'four'}", "--runs-dir", made, "--name", "again")
     assert replayed.document["digest"] == digest
     again = behavesim("resume", "one", "--budget", 28, "--runs-dir", made, "--json").document
     assert again["asked"] == 28 and again["state"] == "finished"
-    for name in ("four", "one", "again"):
-        assert behavesim("verify", name, "--runs-dir", made).code == 0
+    assert behavesim("verify", "one", "--runs-dir", made).code == 0
 
 
 def test_replies_are_given_again_by_question_with_and_without_tuning(behavesim: Command, made: Path) -> None:
