@@ -103,7 +103,7 @@ async def test_no_candidate_is_asked_before_the_window_admits_it() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_run_stopped_at_any_event_goes_on_as_if_nothing_had_happened(method: str) -> None:
-    await goes_on_from_any_event({**BRIEF, "method": method}, 1 if method in ("funsearch+behavesim", "reevo") else 13)
+    await goes_on_from_any_event({**BRIEF, "method": method}, {"funsearch+behavesim": 1, "reevo": 4}.get(method, 13))
 
 
 async def goes_on_from_any_event(settings: dict[str, Any], stride: int = 1) -> None:

@@ -171,7 +171,7 @@ async def test_a_verification_notices_trials_that_are_forged() -> None:
     events = list(journal.events())
     assert audited(events, settings) == []
     found = [(place, each) for place, each in enumerate(events) if isinstance(each, Responded) and each.tuning]
-    for place, event in found:
+    for place, event in (found[0], *found[-2:]):
         tuning = event.tuning
         assert tuning is not None
         forgeries = [
