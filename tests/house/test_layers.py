@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -42,12 +42,16 @@ def room_of(module: str) -> str:
     return next(room for size in range(len(parts), 0, -1) if (room := ".".join(parts[:size])) in RANK)
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """The modules that a file imports, wherever in it."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module
+            found.append(node.module)
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
+    return tuple(found)
 
 
 MODULES = sorted(path for path in (ROOT / "behavesim").rglob("*.py") if path != ROOT / "behavesim/__init__.py")
