@@ -6,12 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 from behavesim_cli.commands import COMMANDS, EXAMPLES, LISTS
-from behavesim_cli.tasks import try_once
 
 from behavesim.application.machine import Findings
 from behavesim.base.errors import TaskError
@@ -260,7 +258,6 @@ def test_the_sizes_of_tasks_say_what_their_templates_take_and_reach(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("behavesim_cli.tasks.installed_tasks", lambda: ("cap_set", "tsp"))
-    monkeypatch.setattr("behavesim_cli.tasks.try_once", cache(try_once))  # they are listed twice
     listed = {each["task"]: each for each in behavesim("tasks", "--sizes", "--json").document}
     assert list(listed) == ["cap_set", "tsp", "tsp:large"]
     assert (listed["cap_set"]["score"], listed["cap_set"]["best_known"], listed["cap_set"]["gap"]) == (256, 512, 0.5)
