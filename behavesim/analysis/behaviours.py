@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.candidates import Candidate, metric_column, metric_names
+from behavesim.analysis.candidates import Candidate, metric_column, metric_names, scores_told_apart
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import (
     COUNT,
@@ -25,7 +25,6 @@ from behavesim.analysis.table import (
 )
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
-from behavesim.state.race import is_mean, told_apart
 
 # What two column headings of `top_table` mean, as part of its caption.
 MEANINGS = (
@@ -106,8 +105,7 @@ def _ranks(programs: Sequence[Candidate]) -> list[int]:
     ranks: list[int] = []
     for place, program in enumerate(programs, 1):
         first = programs[ranks[-1] - 1] if ranks else program
-        is_mean_of_all = all(each.score is not None and is_mean(each.score, each.scores) for each in (first, program))
-        is_alike = is_mean_of_all and not told_apart(first.scores, program.scores)
+        is_alike = scores_told_apart(first, program) is False
         ranks.append(ranks[-1] if ranks and is_alike else place)
     return ranks
 

@@ -246,12 +246,11 @@ def _tuning(run: Run) -> TuningBrought | None:
 
 
 def _told_apart(run: Run) -> bool | None:
-    from behavesim.state.race import is_mean, told_apart
+    from behavesim.analysis.candidates import scores_told_apart
 
-    pair = [each for each in (run.best, run.template) if each is not None and each.score is not None]
-    if len(pair) < 2 or any(len(each.scores) < 2 or not is_mean(each.score or 0.0, each.scores) for each in pair):
+    if run.best is None or run.template is None or len(run.template.scores) < 2:  # one says nothing of chance
         return None
-    return told_apart(pair[0].scores, pair[1].scores)
+    return scores_told_apart(run.best, run.template)
 
 
 def _noise(run: Run) -> Noise | None:

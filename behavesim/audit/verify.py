@@ -98,12 +98,15 @@ async def verify(
     Args:
         folder: the run.
         workers: how many programs run at once, or the name of a cluster.
-        progress: called with the numbers of events that are checked and of all, often.
+        progress: called with how many events are checked by now, and how many there are.
         sample: how many candidates to check, drawn by the run's seed; None for all. The template and the events of
             the run as a whole are checked in any case.
 
-    Raises JournalError without a journal of this version, TaskError if the task cannot be loaded, SandboxError if the
-    sandbox fails, and UsageError if settings.toml cannot be read or the isolation is too weak.
+    Raises:
+        JournalError: there is no journal of this version.
+        TaskError: the task cannot be loaded.
+        SandboxError: the sandbox fails.
+        UsageError: settings.toml cannot be read, or the isolation is too weak.
     """
     result = Verification(folder.run, damage=list_damages(folder.journal))
     if result.damage:
@@ -119,12 +122,12 @@ async def verify(
         )
         for seq, _, event in read_events(folder.journal):
             await verifier.take(seq, event)
-            progress(seq - verifier.running, total)
+            progress(result.events - verifier.running, total)
             if result.is_lost:
                 break
         while verifier.running:
             await verifier.settle(verifier.running - 1)
-            progress(total - verifier.running, total)
+            progress(result.events - verifier.running, total)
     named = {found.seq for found in result.differences}
     for row in find_altered_rows(folder.journal):
         if row[0] not in named:  # another program added the row, or changed it afterwards

@@ -1,8 +1,8 @@
 """What a search asks of its method: the base class `Method`, and what methods share.
 
-First the settings, the context and the decisions of a method, and how a run finds its method. Then what decisions are
-made of: questions, answers to a registration, comparisons of a newcomer with an archive, and random draws, each of
-which depends on its arguments and a generator alone.
+First come the settings, the context and the decisions of a method, and how a run finds its method. Then come functions
+that decisions are made of: they ask, register a candidate, compare a newcomer with an archive, or draw at random. Each
+depends on its arguments alone; a generator is one of them.
 """
 
 from __future__ import annotations

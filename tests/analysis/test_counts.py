@@ -10,7 +10,7 @@ import pytest
 from behavesim.analysis.behaviours import DistinctCounts, TopProgram, distinct, top, top_table
 from behavesim.analysis.candidate_details import RejectionReason, failures, failures_table
 from behavesim.analysis.convergence import Diversity, IslandSummary, islands, islands_table
-from behavesim.analysis.operators import throughput_table
+from behavesim.analysis.operators import operators, throughput_table
 from behavesim.analysis.table import Scored
 from tests.analysis.journals import asked, clustered, feasible, journalled, rejected, started
 
@@ -45,6 +45,12 @@ def test_repetitions_are_shares_of_what_could_repeat() -> None:
     assert found.sentence == (
         "100 feasible candidates, 90 different programs, 60 different behaviours; the ten best programs have 4 of them"
     )
+
+
+def test_a_new_best_of_an_operator_beats_the_template_too(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 12.0), feasible(1, 11.0), feasible(2, 9.0))
+    (found,) = operators(run)
+    assert (found.asked, found.bests, len(run.state.bests)) == (3, 1, 3)
 
 
 def test_failures_are_counted_by_stage_and_reason_most_frequent_first(tmp_path: Path) -> None:

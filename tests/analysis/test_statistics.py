@@ -90,7 +90,7 @@ def test_an_interval_that_is_shown_holds_the_truth_as_often_as_it_says(interval:
     if interval(np.random.default_rng(0), size)[0] is None:
         assert (interval, size) == (of_the_mean, 5)
         return
-    rng, draws = np.random.default_rng([1, size]), 300
+    rng, draws = np.random.default_rng([1, size]), 600
     found = [interval(rng, size) for _ in range(draws)]
     held = [low is not None and high is not None and low <= 0 <= high for low, high in found]
     assert np.mean(held) > 0.95 - 3 * (0.95 * 0.05 / draws) ** 0.5  # three standard errors of the simulation

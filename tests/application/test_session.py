@@ -118,10 +118,10 @@ async def test_a_session_cancelled_as_it_resumes_ends_in_order_too(
 async def test_a_search_that_does_not_begin_says_what_it_is_doing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SAID_S", 0.0)
     said: list[str] = []
-    async with session._saying_still(said.append, "trying the template"):
-        while not said:
+    async with session._saying_still(said.append, "trying the template", lambda: f": {len(said)} of at most 9"):
+        while len(said) < 2:
             await asyncio.sleep(0)
-    assert said[0] == "still trying the template, for 0 s so far"
+    assert said[:2] == [f"still trying the template, for 0 s so far: {done} of at most 9" for done in range(2)]
 
 
 async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended_if_none_is(

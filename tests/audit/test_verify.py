@@ -103,6 +103,15 @@ async def test_a_repair_that_answers_the_same_text_is_no_difference(tmp_path: Pa
     assert found.is_sound, found.differences
 
 
+async def test_progress_counts_no_event_whose_program_still_runs(run: RunFolder) -> None:
+    told: list[tuple[int, int]] = []
+    found = await verify(run, 2, lambda done, total: told.append((done, total)))
+    assert found.is_sound
+    read = told[: found.events]  # one for each event, before the last programs are waited for
+    assert read[-1][0] < found.events
+    assert [done for done, _ in told] == sorted(done for done, _ in told) and told[-1] == (found.events, found.events)
+
+
 async def test_a_portfolio_of_several_runs_is_not_chosen_again(run: RunFolder, tmp_path: Path) -> None:
     events = [event for _, _, event in read_events(run.journal)]
     chosen = PortfolioChosen(2, (("first", 1), ("another", 0)), others=("another",))
