@@ -38,8 +38,9 @@ class Agent:
         self._file, self._session = folder / ADDRESS, session
 
     async def __call__(self, method: str, path: str, body: object = None, token: str | None = None) -> tuple[int, Any]:
-        while not (self._file.exists() and self._file.read_text()):
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(120):  # a run that has ended leaves no address
+            while not (self._file.exists() and self._file.read_text()):
+                await asyncio.sleep(0.01)
         known = json.loads(self._file.read_text())
         headers = {"Authorization": f"Bearer {known['token'] if token is None else token}"}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -87,11 +88,12 @@ async def test_an_agent_is_told_the_task_and_the_outcome_of_each_program(tmp_pat
 async def test_a_posted_program_is_kept_without_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "not-a-word-0123456789"
     monkeypatch.setenv("VENDOR_TOKEN", key)
-    searching = asyncio.create_task(bs.search("tsp", budget=1, runs_dir=tmp_path, name="first", **SETTINGS))
+    searching = asyncio.create_task(bs.search("tsp", budget=2, runs_dir=tmp_path, name="first", **SETTINGS))
     async with ClientSession() as session:
         agent = Agent(tmp_path / "first", session)
         first = await agent.evaluated(f"{NEAREST}\n# {key}", thought=f"with {key}")
         assert await agent.evaluated(f"{NEAREST}\n# {key}", thought=f"with {key}") == first
+        await agent.evaluated(FARTHEST)
     await searching
     kept = [path for path in (tmp_path / "first").rglob("*") if path.is_file()]
     assert not [path.name for path in kept if key.encode() in path.read_bytes()]
