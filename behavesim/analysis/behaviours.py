@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.candidates import Candidate, metric_column, metric_names, scores_told_apart
+from behavesim.analysis.candidates import Candidate, metric_column, metric_names
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import (
     COUNT,
@@ -25,6 +25,7 @@ from behavesim.analysis.table import (
 )
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
+from behavesim.state.race import scores_told_apart
 
 # What two column headings of `top_table` mean, as part of its caption.
 MEANINGS = (

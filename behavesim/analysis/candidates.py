@@ -25,7 +25,6 @@ from behavesim.state.events import (
     Rejected,
     Responded,
 )
-from behavesim.state.race import is_mean, told_apart
 from behavesim.store.reading import read_events
 from behavesim.task import Metrics
 from behavesim.task.evaluated import without_surroundings
@@ -131,13 +130,6 @@ class Candidates:
         if number not in self._made:
             self._made[number] = Candidate(number, **self._known[number])
         return self._made[number]
-
-
-def scores_told_apart(first: Candidate, second: Candidate) -> bool | None:
-    """Whether two programs' scores on the same instances differ by more than chance; None if one is no mean of them."""
-    if any(each.score is None or not is_mean(each.score, each.scores) for each in (first, second)):
-        return None
-    return told_apart(first.scores, second.scores)
 
 
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:

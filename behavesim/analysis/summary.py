@@ -246,7 +246,7 @@ def _tuning(run: Run) -> TuningBrought | None:
 
 
 def _told_apart(run: Run) -> bool | None:
-    from behavesim.analysis.candidates import scores_told_apart
+    from behavesim.state.race import scores_told_apart
 
     if run.best is None or run.template is None or len(run.template.scores) < 2:  # one says nothing of chance
         return None

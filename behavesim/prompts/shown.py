@@ -19,7 +19,7 @@ from behavesim.prompts.feedback import (
 )
 from behavesim.state.events import TEMPLATE, CandidateId
 from behavesim.state.members import Member
-from behavesim.state.race import is_mean, told_apart
+from behavesim.state.race import scores_told_apart
 from behavesim.state.state import RunState
 from behavesim.state.views import Attempt, BehaviourGroup
 from behavesim.task import InWords, Objective
@@ -159,9 +159,8 @@ def _are_equal(one: float, other: float) -> bool:
 
 def _may_be_chance(one: Member | Attempt, other: Member | Attempt) -> bool:
     """Whether two programs' scores differ by no more than which instances were drawn can explain."""
-    # a model would otherwise explain noise; where the score is no mean of those on instances, nothing is known
-    are_means = all(is_mean(each.score, each.scores) for each in (one, other))
-    return are_means and not told_apart(one.scores, other.scores)
+    # a model would otherwise explain noise
+    return scores_told_apart(one, other) is False
 
 
 def _reached(program: Member, objective: Objective, name: str, is_tried_unseen: bool) -> str:

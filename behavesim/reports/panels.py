@@ -19,6 +19,7 @@ from behavesim.reports.characters import convergence, from_template
 from behavesim.reports.live import COLUMN_GAP, LiveRun, islands_panel, spending
 from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, worth
 from behavesim.state.members import Mean
+from behavesim.state.race import scores_told_apart
 from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState
 from behavesim.state.views import RECENT
@@ -206,7 +207,9 @@ def _best_and_template(state: RunState) -> str:
         return none
     if state.best is None or state.gain is None:
         return f"template {SCORE.text(state.template.score)}, {none}"
-    return progress(state.template.score, state.best.score, state.gain, state.objective.unit)
+    of_several = len(state.template.scores) > 1  # one instance says nothing of chance
+    apart = scores_told_apart(state.best, state.template) if of_several else None
+    return progress(state.template.score, state.best.score, state.gain, state.objective.unit, told_apart=apart)
 
 
 def _rate(live: LiveRun) -> list[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored, GoneOn, RaceEnded
@@ -345,6 +345,25 @@ def told_apart(ours: Sequence[float], theirs: Sequence[float]) -> bool:
     if len(differences) < 2:
         return True
     return abs(mean(differences)) > chance(_spread(differences), len(differences))
+
+
+class HasScores(Protocol):
+    """A program with scores."""
+
+    @property
+    def score(self) -> float | None:
+        """Its score; None if it is unknown."""
+
+    @property
+    def scores(self) -> Sequence[float]:
+        """Its score on each instance."""
+
+
+def scores_told_apart(one: HasScores, other: HasScores) -> bool | None:
+    """Whether two programs' scores on the same instances differ by more than chance; None if one is no mean of them."""
+    if any(each.score is None or not is_mean(each.score, each.scores) for each in (one, other)):
+        return None
+    return told_apart(one.scores, other.scores)
 
 
 def chance(spread: float, count: int) -> float:

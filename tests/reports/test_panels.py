@@ -203,6 +203,22 @@ def test_it_is_said_while_nothing_has_beaten_the_template() -> None:
     assert said in line(moment(state=behind))
 
 
+@pytest.mark.parametrize(
+    ("template", "best", "may_be_chance"),
+    [((2.0, 3.0, 2.5), (1.0, 3.5, 1.5), True), ((2.0, 3.0, 2.5), (1.5, 2.5, 2.0), False), ((2.5,), (2.0,), False)],
+    ids=["chance explains it", "it does not", "one instance says nothing of chance"],
+)
+def test_a_gain_that_chance_explains_is_said_to_be_so(
+    template: tuple[float, ...], best: tuple[float, ...], may_be_chance: bool
+) -> None:
+    now = state()
+    assert now.template is not None and now.best is not None
+    now.template, now.best = replace(now.template, scores=template), replace(now.best, scores=best)
+    for seen in (row(shown(moment(state=now)), "progress"), line(moment(state=now))):
+        assert "20.0 % better" in seen
+        assert ("chance" in seen) == may_be_chance
+
+
 def test_the_time_that_is_left_is_known_from_the_tenth_candidate_on() -> None:
     assert moment().left_s == 40.0
     assert moment(rate=2.0).left_s == 20.0
