@@ -5,6 +5,7 @@ Absolute times drift with the machine. So what is compared takes turns in one ru
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import resource
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass
@@ -193,3 +195,25 @@ def _proportional_mb(pid: int) -> float:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
     return 0.0
+
+
+class Turns:
+    """Times every turn of the running event loop: from when it has something to do until it waits again.
+
+    `longest_s` is the longest so far, in seconds of wall time; `longest_cpu_s` the longest in CPU time of its thread,
+    which leaves out what other threads and processes took meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.longest_s = self.longest_cpu_s = 0.0
+        selector: Any = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+        self._select, self._began = selector.select, (time.perf_counter(), time.thread_time())
+        selector.select = self._timed
+
+    def _timed(self, timeout: float | None = None) -> Any:
+        wall, cpu = self._began
+        self.longest_s = max(self.longest_s, time.perf_counter() - wall)
+        self.longest_cpu_s = max(self.longest_cpu_s, time.thread_time() - cpu)
+        ready = self._select(timeout)
+        self._began = time.perf_counter(), time.thread_time()
+        return ready

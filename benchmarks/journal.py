@@ -17,7 +17,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from behavesim.state.events import Added, Asked, Compared, Evaluated, Event, Pro
 from behavesim.store.journal import SqliteJournal
 from behavesim.trajectory import Trajectory
 
-from .harness import Way, take_turns
+from .harness import Turns, Way, take_turns
 
 ROUNDS, CANDIDATES = 7, 400
 
@@ -81,25 +80,6 @@ print(flush=True)
 time.sleep(float(sys.argv[2]))
 db.execute("ROLLBACK")
 """
-
-
-class Turns:
-    """Times every turn of the running event loop: from when it has something to do until it waits again.
-
-    `longest_s` is the longest so far, in seconds of wall time.
-    """
-
-    def __init__(self) -> None:
-        self.longest_s = 0.0
-        selector: Any = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
-        self._select, self._began = selector.select, time.perf_counter()
-        selector.select = self._timed
-
-    def _timed(self, timeout: float | None = None) -> Any:
-        self.longest_s = max(self.longest_s, time.perf_counter() - self._began)
-        ready = self._select(timeout)
-        self._began = time.perf_counter()
-        return ready
 
 
 class Counting(SqliteJournal):

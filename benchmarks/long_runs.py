@@ -2,7 +2,8 @@
 
 `python -m benchmarks.long_runs [--candidates 20000] [--method funsearch]` says whether a long run stays as fast and as
 small as a short one. It prints a line for every thousand candidates: the CPU milliseconds of each candidate (all but
-model and sandbox), how many of them went into similarity, and the resident memory.
+model and sandbox), how many of them went into similarity, the resident memory, and the longest turn of the event loop
+so far, in milliseconds of its thread's CPU time and by the clock; at most 20 are wanted at 3 000.
 
 `python -m benchmarks.long_runs --resume [--candidates 10000] [--method funsearch+behavesim]` says how long a resumed
 run takes to its first new evaluation, the start of the process included; at most 3 s are wanted. It writes a journal of
@@ -40,6 +41,8 @@ from behavesim.store.reading import read_events
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
+
+from .harness import Turns
 
 STATES, INSTANCES = 50, 5
 PROGRAM = '''def score(distance: float, index: int) -> float:
@@ -126,20 +129,21 @@ async def begun_search(settings: Settings, path: Path) -> Search:
 
 
 class Meter:
-    """Prints a line for every thousand candidates registered: CPU ms of each, in similarity, and resident MB."""
+    """Prints a line for every thousand candidates registered: CPU ms of each, in similarity, resident MB, turns."""
 
     def __init__(self, known: Behaviours | None) -> None:
-        self._known = known
+        self._known, self._turns = known, Turns()
         self._cpu = time.process_time()
         self._compared = 0.0
-        print("candidates   ms each   of it similarity   MB resident")
+        print("candidates   ms each   of it similarity   MB resident   longest turn, ms CPU   by the clock")
 
     def __call__(self, event: Event, state: RunState) -> None:
         """Print the line if the event registers a thousandth candidate; a search calls this after every event."""
         if isinstance(event, Added | NotAdded) and (done := event.candidate + 1) % 1000 == 0:
             now, compared = time.process_time(), self._known.spent_s if isinstance(self._known, Timed) else 0.0
             similarity = compared - self._compared
-            print(f"{done:10} {now - self._cpu:9.2f} {similarity:18.2f} {resident_mb():13.0f}", flush=True)
+            turns = f"{1000 * self._turns.longest_cpu_s:22.1f} {1000 * self._turns.longest_s:14.1f}"
+            print(f"{done:10} {now - self._cpu:9.2f} {similarity:18.2f} {resident_mb():13.0f} {turns}", flush=True)
             self._cpu, self._compared = now, compared
 
 
