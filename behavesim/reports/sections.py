@@ -469,20 +469,31 @@ def _matrix(of: SeveralRuns) -> Section:
         means = {label: sample.mean for label, sample in known.items() if sample is not None}
         if metric is None or not means:
             continue
-        leader = (max if metric.direction == "higher" else min)(means, key=lambda label: means[label])
+        better = _better_end(of.found, task, metric)
+        leader = better and better(means, key=lambda label: means[label])
         pairs = [{test.a, test.b} for test in task.tests]
         common = set.intersection(*pairs) if pairs else set[str]()
         base = common.pop() if len(common) == 1 else leader  # the one group that all tests are against, if any
         told = [{test.a, test.b} for test in task.tests if test.is_significant and base in (test.a, test.b)]
         differ = set[str]().union(*told) - {base}
         cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in differ)}" or None for label in labels)
-        best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
+        if leader is not None:
+            best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
         rows.append((name.removeprefix(" on "), metric.column.heading, *cells))
     columns = (Column("task"), Column("by"), *(Column(label, WRITTEN) for label in labels))
     said = "Significantly different from the best, or from the one group of all tests (primary test, after Holm)"
     caption = f"{BOLD}. † {said}."
     table = Table("matrix", "tasks and groups", columns, tuple(rows), caption, best=frozenset(best), keys=2)
     return _of_table("matrix", table) if len(of.tasks) > 1 else Section("matrix", "")
+
+
+def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> Callable[..., str] | None:
+    """Return the function that finds a task's best group, `max` or `min`; None if no run says which scores are better."""
+    if metric.direction != "task":
+        return max if metric.direction == "higher" else min
+    runs = (report.run for group in found.groups_of(task) for report in group.runs if report.run is not None)
+    directions = {run.state.objective.direction for run in runs}
+    return {"maximise": max, "minimise": min}[directions.pop()] if directions else None
 
 
 def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:

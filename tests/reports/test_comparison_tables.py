@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,8 @@ from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
 from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
+from behavesim.reports.sections import comparison_sections
+from behavesim.task import Objective
 from tests.analysis.examples import grid, made, made_elsewhere, tried, unfinished, unknown_gaps
 from tests.reports.drawing import seen
 
@@ -46,6 +50,23 @@ def test_an_interval_of_few_runs_is_not_shown() -> None:
 def test_a_task_of_ones_own_is_called_by_its_files_name() -> None:
     shown = text(*(replace(each, summary=replace(each.summary, task="/home/ada/knapsack.py")) for each in grid()))
     assert "comparison on knapsack: what was found" in shown
+
+
+@pytest.mark.parametrize("direction", ["maximise", "minimise", None], ids=["maximise", "minimise", "no run is at hand"])
+def test_of_several_tasks_the_best_score_is_bold_in_the_direction_of_the_task(direction: Any) -> None:
+    known = direction and SimpleNamespace(state=SimpleNamespace(objective=Objective(direction)))
+    runs = [
+        replace(unknown_gaps(made(method, seed, seed / 10 + 5 * (method == "niche"), task)), run=known)
+        for task in ("asp", "tsp")
+        for method in ("eoh", "niche")
+        for seed in range(7)
+    ]
+    (section,) = comparison_sections(comparison(runs), ["matrix"])
+    (table,) = section.tables
+    bold = {table.columns[column].heading for _, column in table.best}
+    assert bold == {"maximise": {"niche"}, "minimise": {"eoh"}, None: set()}[direction]
+    marked = {table.columns[at].heading for row in table.rows for at, cell in enumerate(row) if "†" in str(cell)}
+    assert marked == {"maximise": {"eoh"}, "minimise": {"niche"}, None: set()}[direction]
 
 
 def test_where_the_best_is_known_scores_are_not_shown() -> None:
