@@ -384,13 +384,14 @@ class EvaluatorJudge:
         ending. Raises SandboxError if that is still in doubt after the last try, TaskError if the evaluator can no
         longer be loaded.
         """
-        if self._instances or block:
+        if block is not None:  # a best known score is of all instances
             return await self._measure_each(source, postponed, block)
-        verdict, file = await self._measure(source, postponed), self._file
+        measure = self._measure_each if self._instances else self._measure
+        verdict, file = await measure(source, postponed), self._file
         if file is None or isinstance(verdict, Failure) or leap(verdict.score, file) is None:
             return verdict
         # an accident or a lucky draw would end the search: all later programs would seem worse
-        again = await self._measure(source, postponed)
+        again = await measure(source, postponed)
         # one line for each new height: the search may stay up there for hundreds of programs
         fraction = leap(verdict.score, file) or 0.0
         if fraction > self._told:
@@ -398,7 +399,7 @@ class EvaluatorJudge:
             self._tell(leap_in_words(verdict, again, file))
         return confirm(verdict, again, file)
 
-    async def _measure_each(self, source: str, postponed: Postponed, block: Block | None) -> Verdict | Failure:
+    async def _measure_each(self, source: str, postponed: Postponed, block: Block | None = None) -> Verdict | Failure:
         """Return the verdict on all instances, or the first failure; each has the limits of a whole evaluation."""
         first, step = self._instances[0], self._instances[1] - self._instances[0]
         places = range(len(self._instances)) if block is None else range(block.first, block.first + block.size)
