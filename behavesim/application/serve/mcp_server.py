@@ -192,7 +192,8 @@ class AssistantsRun:
     async def advise(self, text: str) -> Told:
         """Leave a sentence for all who write programs in this run; it stands in `status` and is an event of the run."""
         await self.begun.wait()
-        if not text.strip():  # "" would withdraw all advice, that of the person too
+        text = " ".join(text.split())  # as the run will have it
+        if not text:  # it would withdraw all advice, that of the person too
             raise UsageError("advice is one line of printable text; got none")
         await asyncio.to_thread(advise, self.launch.folder, text)
         for _ in range(int(ADVICE_S / 0.1)):

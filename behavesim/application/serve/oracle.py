@@ -89,6 +89,7 @@ class Oracle:
                 "template": None if found.template is None else _worth(found.template),
                 "best": best,
                 "beats_template": None if found.best is None or found.gain is None else found.gain > 0,
+                "told_apart": found.told_apart,  # whether that is more than chance explains
                 "recommended": None if found.recommended is None else found.recommended.candidate,
                 "quoted": {"advice": [sendable(each.text) for each in found.advice if each.until is None]},
             }
