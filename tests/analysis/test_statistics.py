@@ -195,7 +195,6 @@ def test_the_test_of_many_pairs_is_the_normal_approximation() -> None:
     differences = rng.integers(-9, 12, size=110).astype(float).tolist()
     asymptotic = wilcoxon(differences, method="asymptotic", zero_method="wilcox").pvalue
     assert signed_rank(differences) == pytest.approx(asymptotic, rel=1e-6)
-    assert signed_rank(np.linspace(-1, 1.5, 1000).tolist()) == pytest.approx(1.6e-21, rel=0.1)
 
 
 def test_values_that_differ_by_rounding_alone_are_ties() -> None:
