@@ -44,25 +44,14 @@ from behavesim.task.score import mean_metrics
 from behavesim.task.verdict import Block, Failure, Verdict
 from behavesim.trajectory import Trajectory
 
-# For each convention, the module below `conventions` that loads an evaluator.
+# The module below `conventions` that loads an evaluator, where it has another name than the convention.
 #
 # The others are not imported: the more memory a process has, the longer each fork of it takes.
 _LOADERS: Mapping[Convention, str] = {
-    "openevolve": "openevolve",
-    "shinka": "shinka",
     "llm4ad": "classes",
     "eoh": "classes",
-    "command": "command",
-    "gepa": "gepa",
-    "algotune": "algotune",
-    "heurigym": "heurigym",
-    "gigaevo": "gigaevo",
-    "codeevolve": "openevolve",
     "algodisco": "classes",
-    "funsearch": "funsearch",
-    "levi": "levi",
-    "llamea": "llamea",
-    "reevo": "reevo",
+    "codeevolve": "openevolve",
 }
 _SAID = Path("/tmp/said")
 # Where programs and evaluators write. Without a place of its own numba refuses to cache beside a file in a read-only
@@ -137,7 +126,8 @@ def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
         _fork_processes()
     # what a first result imports and caches is in all forks then
     Result(0.0, numbers({"score": 0.5}), "none", steps=metric_steps({"score": 0.5})).encoded()
-    return file, importlib.import_module(f"behavesim.evaluators.conventions.{_LOADERS[file.convention]}")
+    loader = _LOADERS.get(file.convention, file.convention)
+    return file, importlib.import_module(f"behavesim.evaluators.conventions.{loader}")
 
 
 # Begins a text with environment variables before the program. No program begins so: it may not choose its instance.

@@ -286,8 +286,8 @@ def _dendrogram(of: OneRun) -> Section:
         return Section("dendrogram", title)
     labels = [f"cluster {k}: {count_noun(c.size, 'program')}, best {SCORE.text(c.best.score)}" for k, c in clusters]
     bests = [each.best.candidate for _, each in clusters]
-    chart = charts.tree_chart("dendrogram", title, labels, found, bests)
-    return Section("dendrogram", title, charts=(replace(chart, drawn=partial(dendrogram, labels, found)),))
+    chart = charts.tree_chart("dendrogram", title, labels, found, bests, drawn=partial(dendrogram, labels, found))
+    return Section("dendrogram", title, charts=(chart,))
 
 
 def _portfolio(of: OneRun) -> Section:

@@ -192,13 +192,12 @@ class AssistantsRun:
     async def advise(self, text: str) -> Told:
         """Leave a sentence for all who write programs in this run; it stands in `status` and is an event of the run."""
         await self.begun.wait()
-        text = " ".join(text.split())  # as the run will have it
-        if not text:  # it would withdraw all advice, that of the person too
+        if not text.strip():  # "" would withdraw all advice, that of the person too
             raise UsageError("advice is one line of printable text; got none")
         await asyncio.to_thread(advise, self.launch.folder, text)
         for _ in range(int(ADVICE_S / 0.1)):
             told = await self.status()
-            if text in told["quoted"]["advice"]:
+            if " ".join(text.split()) in told["quoted"]["advice"]:  # as the run has it
                 return {"said": "The advice is in force.", "budget": told["budget"]}
             await asyncio.sleep(0.1)
         return self._with_budget({"said": "The advice is kept; it is in force once the run goes on."})
