@@ -448,8 +448,13 @@ async def resume_search(launch: Launch) -> AsyncIterator[Search]:
         judge = launch.judge()
         before = Activity()
         search = launch.search(proposer, judge, journal, before)
-        folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
-        await asyncio.gather(stack.enter_async_context(judge), folding)
+        # While the sandbox loads its libraries. Neither may go on after an error of the other: a sandbox that starts
+        # when the stack is closed already would be left behind.
+        folding = asyncio.ensure_future(asyncio.to_thread(_fold, launch.folder, search, before))
+        try:
+            await stack.enter_async_context(judge)
+        finally:
+            await folding
         again = tuple(search.state.unanswered)
         notes = tuple(note.asked.number for note in search.state.awaited_notes)
         lost, batched = search.state.under_way, search.state.batched
