@@ -88,15 +88,18 @@ async def refuse_unrepeatable(settings: Settings, task: Task, instances: str) ->
 def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:
     """Raise TaskError if the run needs behaviour and its measure cannot compare the template's trajectories.
 
-    It needs behaviour where its method compares programs, or its prompts describe behaviour. Raises UsageError if the
-    run is to end within a gap and the task has none.
+    It needs behaviour where its method compares programs, or its prompts describe behaviour.
     """
-    if settings.until_gap is not None and task.objective.gap(template.score) is None:
-        raise UsageError(f"task {task.name!r} has no best known score to measure a gap from; leave until_gap out")
     known = Behaviours.of_run(settings, task, method_of_run(settings, task).uses_behaviour)
     known.apply(template, (TEMPLATE,))
     if why := known.why_incomparable(template.trajectories):
         raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
+
+
+def refuse_gapless(settings: Settings, task: Task) -> None:
+    """Raise UsageError if the run is to end within a gap and the task has none."""
+    if settings.until_gap is not None and not task.objective.best_known:
+        raise UsageError(f"task {task.name!r} has no best known score to measure a gap from; leave until_gap out")
 
 
 def refuse_unraceable(settings: Settings, task: Task) -> None:

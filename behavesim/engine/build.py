@@ -21,6 +21,7 @@ from behavesim.engine.admission import (
     method_of_run,
     refuse_another_run,
     refuse_changes,
+    refuse_gapless,
     refuse_incomparable,
     refuse_rescored,
     refuse_spent,
@@ -395,6 +396,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     process. Raises UsageError if the folder cannot be made, the isolation is too weak, the proposer refuses its
     settings, or cost is capped and a price unknown. Raises SandboxError if the sandbox does not start.
     """
+    refuse_gapless(launch.settings, launch.task)
     refuse_unraceable(launch.settings, launch.task)
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
@@ -440,6 +442,7 @@ async def resume_search(launch: Launch) -> AsyncIterator[Search]:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(launch.journal())
         refuse_changes(launch.folder, launch.settings, launch.task)
+        refuse_gapless(launch.settings, launch.task)
         await asyncio.to_thread(refuse_unpriced, launch.settings)
         # those of the last session, whose file `write_files` replaces
         connections = settings_from_journal(launch.folder.read_settings()).connections
@@ -448,8 +451,13 @@ async def resume_search(launch: Launch) -> AsyncIterator[Search]:
         judge = launch.judge()
         before = Activity()
         search = launch.search(proposer, judge, journal, before)
-        folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
-        await asyncio.gather(stack.enter_async_context(judge), folding)
+        # While the sandbox loads its libraries. Neither may go on after an error of the other: a sandbox that starts
+        # when the stack is closed already would be left behind.
+        folding = asyncio.ensure_future(asyncio.to_thread(_fold, launch.folder, search, before))
+        try:
+            await stack.enter_async_context(judge)
+        finally:
+            await folding
         again = tuple(search.state.unanswered)
         notes = tuple(note.asked.number for note in search.state.awaited_notes)
         lost, batched = search.state.under_way, search.state.batched
@@ -483,6 +491,7 @@ async def fork_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search
     """
     settings, task, folder = launch.settings, launch.task, launch.folder
     refuse_another_run(source, settings, task)
+    refuse_gapless(settings, task)
     await asyncio.to_thread(refuse_unpriced, settings)
     with folder.created():
         launch.write_files()

@@ -168,7 +168,7 @@ def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
         # a person or the machine wrote it, and no model can be asked to mend it
         if candidate.asked.prompt.operator in (INJECTED, TUNE):
             continue
-        if isinstance(outcome, Rejected) and candidate.repairs < repairs:
+        if isinstance(outcome, Rejected) and not outcome.is_given_up and candidate.repairs < repairs:
             assert reply is not None, "a candidate is rejected for what was replied"
             return method.prompts.repair(candidate.asked, reply.text, outcome)
     return None

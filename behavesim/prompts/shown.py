@@ -185,6 +185,8 @@ def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str
         return ""
     worse, better = programs[0], programs[-1]
     differences = [new - old for old, new in zip(worse.scores, better.scores, strict=True)]
+    if math.isinf(sum(map(abs, differences))):  # `fmean` and `stdev` raise beyond the largest float
+        return ""
     won = sum(objective.utility(difference) > 0 for difference in differences)
     may_be = ", which may be chance" if _may_be_chance(worse, better) else ""
     return (

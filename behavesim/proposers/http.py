@@ -158,7 +158,7 @@ class HttpProposer(PostedPrograms):
         """Answer POST /evaluate: take a program, wait for its outcome and return it as a JSON object (see `_told`)."""
         try:
             body = await request.json()
-        except ValueError:
+        except (ValueError, RecursionError):  # no JSON, or nested too deep
             return _json({"error": 'send JSON such as {"program": "…"}'}, 400)
         program = body.get("program") if isinstance(body, dict) else None
         thought = body.get("thought", "") if isinstance(body, dict) else None

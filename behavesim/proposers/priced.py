@@ -60,7 +60,8 @@ class PricedProposer:
                 raise _mistake(name, "cancelled its own request, where it should return or raise") from None
         reply = check_reply(found, name)
         # A proposer of a user's own need not list calls; a reply that may cost something counts as one all the same.
-        calls = reply.calls or ((Usage(),) if self._cost else ())
+        # Where a prompt was given up, `unanswered` says what may be billed.
+        calls = reply.calls or ((Usage(),) if self._cost and not reply.fault else ())
         estimated = (call.with_estimates(prompt.text, reply.text) for call in calls)
         return replace(reply, calls=tuple(self._add_price(reply.model, call) for call in estimated))
 

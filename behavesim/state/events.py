@@ -372,6 +372,11 @@ class Rejected:
     metrics: Metrics = field(default_factory=dict)
     feedback: str = field(default="", repr=False)
 
+    @property
+    def is_given_up(self) -> bool:
+        """Whether there is no reply: the endpoint failed or refused the prompt, which says nothing of any program."""
+        return self.reason == "given-up"
+
 
 @dataclass(frozen=True)
 class Compared:

@@ -107,15 +107,26 @@ def mean_error(score: float, scores: Sequence[float], template: Member, objectiv
 
 def mean(values: Sequence[float]) -> float:
     """Return the mean of values, at least one; `fsum` is exact, so that their order changes no bit of it."""
-    return math.fsum(values) / len(values)
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:  # the sum is beyond the largest float, and the mean is not
+        return math.fsum(value / len(values) for value in values)
 
 
 def variance(values: Sequence[float]) -> float | None:
     """Return the sample variance of values; None for fewer than two, which say nothing of it."""
     if len(values) < 2:
         return None
+    return _squares(values) / (len(values) - 1)
+
+
+def _squares(values: Sequence[float]) -> float:
+    """Return the sum of the squared distances of values from their mean; infinite if no float is so large."""
     middle = mean(values)
-    return math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1)
+    try:
+        return math.fsum((value - middle) ** 2 for value in values)
+    except OverflowError:
+        return math.inf
 
 
 def _standard_error(values: Sequence[float]) -> float | None:
@@ -158,13 +169,13 @@ def interval(values: Sequence[float], error: float) -> Interval:
     It has no bounds while there are too few values, or if all are equal: then nothing is known of their spread.
     """
     count, middle = len(values), mean(values)
-    squares = math.fsum((value - middle) ** 2 for value in values)
+    squares = _squares(values)
     # The likelihood ratio of the mixture is sqrt(1/spread) × ((1 + x) / (1 + x/spread))^(count/2), x = t²/(count − 1).
     # It exceeds 1/error at any time with probability `error` at most (Ville); this is solved for x.
     spread = 1.0 + count
     ratio = (math.sqrt(spread) / error) ** (2 / count)
-    rounding = count * (1e-9 * max(map(abs, values))) ** 2
-    if count < 2 or squares <= rounding or ratio >= spread:
+    nearly = 1e-9 * max(map(abs, values))
+    if count < 2 or squares <= count * (nearly * nearly) or ratio >= spread:
         return Interval(middle, -math.inf, math.inf)
     x = (ratio - 1) / (1 - ratio / spread)
     half = math.sqrt(x * squares / count)

@@ -149,7 +149,7 @@ class RunState:
     """Each candidate that scored better than all registered before it, and its score; oldest first. The template does
     not count."""
     failures: deque[Rejected] = field(default_factory=lambda: deque(maxlen=FAILURES))
-    """The last FAILURES registered candidates that were rejected, in the order of their numbers."""
+    """The last FAILURES registered candidates with a reply that were rejected, in the order of their numbers."""
     tried: PromptHistory = field(default_factory=PromptHistory)
     """What prompts say of all registered candidates."""
     _awaited: dict[int, Note] = field(default_factory=dict)  # the notes without a reply: few, of thousands in `notes`
@@ -297,9 +297,12 @@ class RunState:
         if not opened.is_tuned:  # else it says nothing of those who write programs
             self.tally.recent.append(score is not None)
         if isinstance(outcome, Rejected) and not opened.is_tuned:
-            self.failures.append(outcome)
+            # also what was given up: a method must not ask for ever what the endpoint refuses
             self.rejected_from[opened.asked.group] += 1
-        if not (opened.is_tuned and score is None):
+            if not outcome.is_given_up:
+                self.failures.append(outcome)
+                self.tried.take(opened, self.objective)
+        if score is not None:
             self.tried.take(opened, self.objective)
         add_to_record(self.models, opened, None if score is None else self.objective.utility(score))
         if opened.asked.parents in self._noted:

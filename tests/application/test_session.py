@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
+from behavesim.base.errors import JournalError, UsageError
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
 from behavesim.state.events import Event, RunResumed
@@ -113,6 +115,42 @@ async def test_a_session_cancelled_as_it_resumes_ends_in_order_too(
     with pytest.raises(asyncio.CancelledError):
         await resuming
     assert Run.load(cut.folder.path).state.stopped == "interrupted"
+
+
+async def test_a_gap_to_end_at_needs_a_best_known_score_also_in_a_resume_and_a_fork(
+    first: RunFolder, tmp_path: Path
+) -> None:
+    changed, before = {"until_gap": 0.1, "budget": 20}, first.settings.read_text()
+    new = new_launch(FEW_CITIES, tmp_path, {**UNCHOSEN, **changed}, name="new")
+    fork = next_launch(first, changed, fork=RunFolder.named(tmp_path, "fork"))
+    for beginning in (
+        session.begin(new, unseen, pytest.fail),
+        session.resume(next_launch(first, changed), unseen, pytest.fail),
+        session.fork(fork, first, unseen, pytest.fail),
+    ):
+        with pytest.raises(UsageError, match="no best known score to measure a gap from"):
+            await beginning
+    assert not new.folder.path.exists() and not fork.folder.path.exists() and first.settings.read_text() == before
+
+
+async def test_a_resume_that_fails_leaves_no_sandbox_behind(first: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside: list[str] = []
+
+    class Slow:
+        async def __aenter__(self) -> None:
+            await asyncio.sleep(0.1)
+            inside.append("sandbox")
+
+        async def __aexit__(self, *error: object) -> None:
+            inside.remove("sandbox")
+
+    monkeypatch.setattr(Launch, "judge", lambda launch: Slow())
+    with sqlite3.connect(first.journal) as database:
+        database.execute("UPDATE events SET payload = '{}' WHERE seq = 5")
+    with pytest.raises(JournalError):
+        await session.resume(next_launch(first, {"budget": 20}), unseen, pytest.fail)
+    await asyncio.sleep(0.2)
+    assert not inside
 
 
 async def test_a_search_that_does_not_begin_says_what_it_is_doing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from behavesim.state.events import TEMPLATE, Asked, ClockRead, Evaluated, Prompt
 from behavesim.state.settings import instances_hash
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
-from behavesim.task import Objective, TaskReference
+from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory
 from tests.engine.toys import Hurdles, Toy
 
@@ -201,15 +201,6 @@ def test_the_wording_of_prompts_is_part_of_where_a_run_comes_from_if_it_is_ones_
     own = run_provenance(settings(prompts=str(tmp_path)), TSP)
     (tmp_path / "improve.md").write_text("Write one more.\n")
     assert own["prompts"] != run_provenance(settings(prompts=str(tmp_path)), TSP)["prompts"]
-
-
-def test_a_gap_to_end_at_needs_a_best_known_score() -> None:
-    class Unknown(Toy):
-        objective = Objective("minimise")
-
-    template = Evaluated(TEMPLATE, Toy.template, 2.0, (2.0,), ())
-    with pytest.raises(UsageError, match="no best known score"):
-        refuse_unsuited(settings(method="best-of-n", until_gap=0.1), Unknown(), template)
 
 
 class OwnMean(Hurdles):

@@ -130,6 +130,11 @@ class TestRepair:
         fresh = state_of(opened=[rejected(0)])
         assert due(fresh, Events(), Rules(window=4, repairs=0), Allowed(True, True, False)) == NotAdded(0)
 
+    def test_a_prompt_that_the_endpoint_refused_is_not_mended(self) -> None:
+        outcome = Rejected(0, "extraction", "given-up", "the endpoint failed (502)")
+        given_up = OpenCandidate(asked(0), Reply("", "m", fault=outcome.message), outcome)
+        assert due(state_of(opened=[given_up]), Events(), RULES, Allowed(True, True, False)) == NotAdded(0)
+
     def test_who_put_in_a_program_is_not_asked_to_mend_it(self) -> None:
         injected = OpenCandidate(asked(0, INJECTED), Reply("no program", INJECTED), rejected(0).outcome)
         assert due(state_of(opened=[injected]), Events(), RULES, Allowed(True, True, False)) == NotAdded(0)

@@ -123,6 +123,8 @@ def test_the_spread_is_that_of_the_paired_scores() -> None:
     said = compare_by_instance([worse, better], Toy().objective)
     assert "program 1 on 1 of 2 instances; its scores differ by -1 ± 2.8" in said
     assert compare_by_instance([worse, replace(better, scores=())], Toy().objective) == ""
+    apart = [replace(worse, scores=(1e308, 0.0)), replace(better, scores=(-1e308, 0.0))]
+    assert compare_by_instance(apart, Toy().objective) == ""
 
 
 def test_a_hint_is_summed_up_with_what_became_of_it_and_no_difference_is_not() -> None:

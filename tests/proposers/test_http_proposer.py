@@ -122,6 +122,7 @@ async def test_a_run_that_was_stopped_goes_on_and_knows_what_was_posted(tmp_path
         (401, {"program": NEAREST}, "wrong"),
         (401, {"program": NEAREST}, ""),
         (400, b"{", None),
+        (400, b"[" * 100_000, None),
         (400, [NEAREST], None),
         (400, {"program": 7}, None),
         (400, {"program": " "}, None),

@@ -60,6 +60,15 @@ async def test_a_reply_that_lists_no_call_was_one_where_it_costs_money_and_none_
     assert free.calls == ()
 
 
+async def test_a_prompt_that_was_given_up_counts_as_no_request_but_those_that_may_be_billed() -> None:
+    class Refused:
+        async def propose(self, prompt: Prompt, number: int) -> Reply:
+            return Reply("", "m", unanswered=1, fault="the endpoint failed (502)")
+
+    given_up = await PricedProposer(Refused(), a_cent_a_token).propose(prompt("what?"), 0)
+    assert (given_up.calls, given_up.unanswered) == ((), 1)
+
+
 TEXT = st.text(st.characters(), max_size=30) | st.sampled_from(["\ud83d", "a\udc80b", "\x00", "\x1b[2J\n", "x" * 999])
 NUMBER = (
     st.integers()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -124,6 +125,14 @@ def test_programs_are_told_apart_by_pairs() -> None:
     by_luck = [each + shift for each, shift in zip(hard, (5.0, -8.0, 3.0, -6.0, 4.0), strict=True)]
     assert told_apart(hard, slightly) and not told_apart(hard, by_luck) and not told_apart(hard, hard)
     assert told_apart([1.0], [2.0]) and told_apart([1.0, 2.0], [2.0, 3.0])  # nothing says what chance is
+
+
+@pytest.mark.parametrize("large", [1.5e154, 1e200, 1e308, sys.float_info.max])
+def test_scores_of_any_size_are_compared(large: float) -> None:
+    small, failed_once = [1.0] * 8, [1.0] * 7 + [large]
+    assert not told_apart(failed_once, small) and told_apart([large] * 8, small)
+    for gains in (failed_once, [large] * 8, [large, -large] * 4):
+        assert (interval(gains, 0.05).low, interval(gains, 0.05).high) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("count", [2, 5, 16, 17, 60, 400])

@@ -148,6 +148,14 @@ class TestCandidates:
         assert (state.tally.repeated_programs, state.tally.repeated_behaviours) == (1, 1)
         assert list(state.tally.recent) == [True, False, True, True, False]
 
+    def test_a_prompt_that_was_given_up_is_no_failure_of_a_program(self) -> None:
+        state = state_after(STARTED, failed(0, "given-up"), failed(1))
+        assert ([each.candidate for each in state.failures], state.tried.failed, state.rejected_from[None]) == (
+            [1],
+            1,
+            2,
+        )
+
     def test_only_the_last_candidates_are_recent(self) -> None:
         state = state_after(STARTED, *(failed(number) for number in range(RECENT)), added(RECENT, 1.0))
         assert list(state.tally.recent) == [False] * (RECENT - 1) + [True]
