@@ -71,7 +71,9 @@ def prepare(page: Path, made: Path) -> None:
     for name, body in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         Path(name).write_text(body)
     for name, body in re.findall(r"`(\w+\.toml)`:\n\n```toml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        Path(name).write_text(body.replace("budget = 100", "budget = 2\nrecommend = false").replace("seeds = 3", "seeds = 1"))
+        Path(name).write_text(
+            body.replace("budget = 100", "budget = 2\nrecommend = false").replace("seeds = 3", "seeds = 1")
+        )
     Path("mine").mkdir()
     for name in ("idea.py", "another.py", "mine/one.py"):
         Path(name).write_text(bs.load_run(made).template.source)
