@@ -31,6 +31,9 @@ def test_a_folder_that_runs_elsewhere_runs_here(behavesim: Command, tmp_path: Pa
     assert file["convention"] == convention
     assert file.get("direction", "maximise") == ("minimise" if convention == "eoh" else "maximise")
     assert Path(ended.document["task"]).is_file()
+    if convention == "llm4ad":  # a class; tests/cli/test_evaluator_runs.py has a function and a command
+        assert behavesim("resume", ended.document["run"], "--budget", 3, "--json").document["asked"] == 3
+        assert behavesim("verify", ended.document["run"]).code == 0
 
 
 WRITTEN = {
