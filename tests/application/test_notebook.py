@@ -24,13 +24,13 @@ def test_the_notebook_searches_goes_on_and_compares(tmp_path: Path) -> None:
     stored = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert sum("application/vnd.vegalite.v5+json" in output.get("data", {}) for output in stored) == 4
     for cell in notebook.cells:  # fewer candidates and seeds
-        cell.source = cell.source.replace("BUDGET = 200", "BUDGET = 12").replace("(1, 2)", "(1,)").replace("(3)", "(2)")
+        cell.source = cell.source.replace("BUDGET = 200", "BUDGET = 4").replace("(1, 2)", "(1,)").replace("(3)", "(2)")
     client = NotebookClient(notebook, timeout=500, kernel_name="python3", resources={"metadata": {"path": tmp_path}})
     client.execute()
     texts = [str(output) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert any("12/12 tried" in text for text in texts)
-    assert any("(12, 6.53344334553514, " in text for text in texts)
-    assert any("<run sampling-0: tsp, best-of-n, seed 0; 12 candidates" in text for text in texts)
+    assert any("4/4 tried" in text for text in texts)
+    assert any("(4, 6.53344334553514, " in text for text in texts)
+    assert any("<run sampling-0: tsp, best-of-n, seed 0; 4 candidates" in text for text in texts)
     assert any("2 runs per group are too few for any result below 0.33" in text for text in texts)
     assert len(list((tmp_path / "runs").iterdir())) == 4
 
@@ -58,7 +58,8 @@ def registered(run: Path) -> int:
 def test_a_search_in_a_cell_is_stopped_in_order_by_an_interrupt(tmp_path: Path, kernel: tuple[Any, Any]) -> None:
     manager, client = kernel
     asked = client.execute(CELL)
-    while registered(tmp_path / "runs" / "cut") == 0:
+    until = time.monotonic() + 120
+    while registered(tmp_path / "runs" / "cut") == 0 and time.monotonic() < until:
         time.sleep(0.1)
     manager.interrupt_kernel()
     while (reply := client.get_shell_msg(timeout=500))["parent_header"]["msg_id"] != asked:

@@ -19,12 +19,12 @@ from behavesim.state.state import RunState
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES, carried_out
 
-CLIMBING: dict[str, Any] = {"budget": 8, "method": "hill-climbing", "proposer": "genetic", "window": 4}
+CLIMBING: dict[str, Any] = {"budget": 4, "method": "hill-climbing", "proposer": "genetic", "window": 4}
 
 
 async def test_it_makes_the_run_that_the_command_makes(tmp_path: Path) -> None:
     run = await bs.search(FEW_CITIES, runs_dir=tmp_path / "runs", name="mine", workers=2, **CLIMBING)
-    flags = ("--budget", "8", "--method", "hill-climbing", "--proposer", "genetic", "--window", "4")
+    flags = ("--budget", "4", "--method", "hill-climbing", "--proposer", "genetic", "--window", "4")
     given = (FEW_CITIES, *flags, "--set", "recommend=false")
     made = await carried_out("run", *given, "--name", "its", cwd=tmp_path)
     assert made.code == 0, made.stderr
@@ -66,28 +66,29 @@ async def test_every_event_is_told_once_it_is_committed(tmp_path: Path) -> None:
 
 async def test_cancelling_stops_in_order_and_resume_goes_on(tmp_path: Path) -> None:
     started = asyncio.Event()
-    settings = {**CLIMBING, "budget": 30, "recommend": False}
+    settings = {**CLIMBING, "budget": 16, "recommend": False}
 
     def listen(event: Event, state: RunState) -> None:
         if isinstance(event, Evaluated) and event.candidate >= 3:
             started.set()
 
     cut = asyncio.create_task(bs.search(FEW_CITIES, runs_dir=tmp_path, name="cut", on_event=listen, **settings))
-    await started.wait()
+    async with asyncio.timeout(120):
+        await started.wait()
     cut.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cut
     kept = bs.load_run(tmp_path / "cut")
     assert kept.state.stopped == "interrupted"
-    assert (await bs.resume(kept)).state.registered == 30
+    assert (await bs.resume(kept)).state.registered == 16
     whole = await bs.search(FEW_CITIES, runs_dir=tmp_path, name="whole", **settings)
     assert bs.load_run(tmp_path / "cut").state.digest() == whole.state.digest()
 
 
 async def test_it_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
     unchosen = {**CLIMBING, "recommend": False}
-    assert bs.search_sync(FEW_CITIES, runs_dir=tmp_path, name="a", **unchosen).state.registered == 8
-    assert bs.resume_sync(tmp_path / "a", budget=9).state.registered == 9
+    assert bs.search_sync(FEW_CITIES, runs_dir=tmp_path, name="a", **unchosen).state.registered == 4
+    assert bs.resume_sync(tmp_path / "a", budget=5).state.registered == 5
 
 
 OWN = """

@@ -15,16 +15,20 @@ from tests.cli.command import Command
 
 
 @pytest.fixture(scope="module")
-def eoh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two finished runs, only to be copied."""
     runs = tmp_path_factory.mktemp("runs")
-    return bs.search_sync("tsp", method="eoh", proposer="genetic", budget=3, runs_dir=runs, name="eoh").folder.path
+    for name, method in (("first", "funsearch+behavesim"), ("eoh", "eoh")):
+        given = {"proposer": "genetic", "budget": 3, "fresh_evaluations": 3, "runs_dir": runs}
+        bs.search_sync("tsp", method=method, name=name, **given)
+    return runs
 
 
 @pytest.fixture
-def two(finished: Command, eoh: Path) -> Command:
+def two(behavesim: Command, runs: Path) -> Command:
     """The command beside two finished runs, `first` and `eoh`."""
-    shutil.copytree(eoh, "runs/eoh")
-    return finished
+    shutil.copytree(runs, "runs")
+    return behavesim
 
 
 def test_the_tables_of_a_report_are_printed_for_a_paper_and_for_a_page(two: Command) -> None:
@@ -74,7 +78,7 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
 
 def test_forks_of_a_run_and_of_a_fork_have_its_beginning(finished: Command) -> None:
     for run, fork, budget in (("first", "second", 13), ("second", "third", 14)):
-        assert finished("resume", run, "--fork", fork, "--budget", budget, "--json").code == 0
+        assert finished("resume", run, "--fork", fork, "--budget", budget, "--set", "recommend=false").code == 0
     assert len({bs.load_run(Path("runs", name)).beginning for name in ("first", "second", "third")}) == 1
     assert "forked from second" in Path("runs/third/log.txt").read_text()
 

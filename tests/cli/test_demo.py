@@ -9,6 +9,7 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.application.demo import DEMOS, USUAL, Recording, play_recording, recordings, unpack_recording
 from behavesim.audit.audit import Audit, discrepancy
+from behavesim.code_similarity import trees
 from behavesim.engine.admission import refuse_changes, run_provenance
 from behavesim.state.events import DECISIONS
 from behavesim.state.settings import changed_parts, settings_from_journal
@@ -16,7 +17,10 @@ from behavesim.store.reading import read_events
 from tests.cli.command import Command
 
 
-def test_the_recording_is_shown_reported_and_written_as_a_page(behavesim: Command) -> None:
+def test_the_recording_is_shown_reported_and_written_as_a_page(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "tree_distance", lambda *_: 1)  # takes most of the page's time
     shown = behavesim("demo", "--seconds", 0)
     assert (shown.code, "recording" in shown.err, "the best program" in shown.out) == (0, True, True)
     assert "This is a recording" in Path("runs/demo-asp/page.html").read_text()

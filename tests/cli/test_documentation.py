@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SHELL = re.compile(r"^```(?:sh|bash)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ELSEWHERE = {
     "method check": "tests/cli/test_own_parts.py does it",
+    "task check": "tests/cli/test_task.py does it, for every kind of task to start from",
     "demo": "tests/cli/test_demo.py does it, without the time that a person looks at it",
     "study ": "tests/studies makes them; together they take minutes",
     "experiment experiments/": "hours",
@@ -52,14 +53,14 @@ def commands(page: Path) -> list[str]:
 def smaller(line: str) -> str:
     """The same command with a small budget, or dry where it would ask somebody."""
     line = (
-        re.sub(r"--evaluations 200", "--evaluations 8", re.sub(r"--budget \d+", "--budget 8", line))
+        re.sub(r"--evaluations 200", "--evaluations 8", re.sub(r"--budget \d+", "--budget 4", line))
         .replace("--seed 0", "--seed 4")
         .replace("RUN", "first")
     )
     if line.startswith("run "):
-        line += "" if "--budget" in line else " --budget 8"
+        line += " --set recommend=false" if "--budget" in line else " --set recommend=false --budget 4"
         line += " --dry-run" if any(each in line for each in ASKS) and "--dry-run" not in line else ""
-    return line.replace("--budget 8", "--budget 16") if line.startswith("resume ") else line
+    return line.replace("--budget 4", "--budget 6") if line.startswith("resume ") else line
 
 
 def prepare(page: Path, made: Path) -> None:
@@ -70,7 +71,9 @@ def prepare(page: Path, made: Path) -> None:
     for name, body in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         Path(name).write_text(body)
     for name, body in re.findall(r"`(\w+\.toml)`:\n\n```toml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        Path(name).write_text(body.replace("budget = 100", "budget = 4").replace("seeds = 3", "seeds = 1"))
+        Path(name).write_text(
+            body.replace("budget = 100", "budget = 2\nrecommend = false").replace("seeds = 3", "seeds = 1")
+        )
     Path("mine").mkdir()
     for name in ("idea.py", "another.py", "mine/one.py"):
         Path(name).write_text(bs.load_run(made).template.source)

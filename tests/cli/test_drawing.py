@@ -22,10 +22,10 @@ def test_a_run_compares_samples_and_can_be_resumed_verified_and_reported(behaves
         "genetic",
         "--json",
     )
-    whole = behavesim("run", DRAWING, "--budget", 20, "--name", "whole", *settings)
+    whole = behavesim("run", DRAWING, "--budget", 12, "--name", "whole", *settings)
     assert whole.code == 0, whole.err
-    behavesim("run", DRAWING, "--budget", 12, "--name", "parts", *settings)
-    parts = behavesim("resume", "parts", "--budget", 20, "--json")
+    behavesim("run", DRAWING, "--budget", 8, "--name", "parts", *settings)
+    parts = behavesim("resume", "parts", "--budget", 12, "--json")
     assert parts.document["digest"] == whole.document["digest"]
     assert behavesim("verify", "whole").code == 0
     assert behavesim("report", "whole", "--json").code == 0

@@ -17,9 +17,8 @@ from tests.cli.command import Command
 from tests.cli.people import FOLDERS
 
 
-@pytest.mark.parametrize("convention", ["openevolve", "llm4ad", "command"])  # a function, a class, a command
-def test_a_killed_run_is_resumed_verified_and_replayed(behavesim: Command, tmp_path: Path, convention: str) -> None:
-    options = FOLDERS[convention].made(tmp_path)
+def test_a_killed_run_is_resumed_verified_and_replayed(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
     killed_at_work(tmp_path, *options, "--budget", "5", "--name", "first")
     resumed = behavesim("resume", "first", "--json")
     assert resumed.code == 0, resumed.err
@@ -87,7 +86,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(behavesim: Command, folder: Path) -> str:
     """Make a run `first` of a command on a Lua program in a folder, which is the current one; return its task file."""
-    ended = behavesim("run", *FOLDERS["command"].made(folder), "--budget", 6, "--name", "first", "--json")
+    ended = behavesim("run", *FOLDERS["command"].made(folder), "--budget", 4, "--name", "first", "--json")
     assert ended.code == 0, ended.err
     return str(ended.document["task"])
 
@@ -135,22 +134,22 @@ def test_a_run_keeps_its_task_and_first_program_and_goes_on_without_them(
 ) -> None:
     shutil.rmtree(tmp_path / "runs/.evaluators")
     (tmp_path / "initial.lua").write_text("-- another\n")
-    assert behavesim("resume", "first", "--budget", 8).code == 0
+    assert behavesim("resume", "first", "--budget", 5).code == 0
     assert behavesim("verify", "first").code == 0
-    assert behavesim("report", "first", "--json").document["runs"][0]["asked"] == 8
+    assert behavesim("report", "first", "--json").document["runs"][0]["asked"] == 5
 
 
 def test_a_run_whose_evaluator_is_gone_or_changed_is_not_resumed_but_reported(
     behavesim: Command, tmp_path: Path
 ) -> None:
-    assert behavesim("run", *FOLDERS["openevolve"].made(tmp_path), "--budget", 3, "--name", "first").code == 0
+    assert behavesim("run", *FOLDERS["openevolve"].made(tmp_path), "--budget", 1, "--name", "first").code == 0
     (tmp_path / "evaluator.py").rename(tmp_path / "away.py")
-    ended = behavesim("resume", "first", "--budget", 5)
+    ended = behavesim("resume", "first", "--budget", 2)
     assert ended.code == 2
     assert "is gone; put it back" in ended.err
     assert behavesim("report", "first").code == 0
     (tmp_path / "evaluator.py").write_text("def evaluate(path):\n    return {'score': 1.0}\n")
-    ended = behavesim("resume", "first", "--budget", 5)
+    ended = behavesim("resume", "first", "--budget", 2)
     assert ended.code == 2
     assert "its task changed" in ended.err
 
@@ -162,8 +161,8 @@ def test_a_fork_takes_programs_put_in_and_a_new_run_begins_with_a_folder(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/exact.lua").write_text(text)
     assert behavesim("inject", "first", "mine/exact.lua").code == 0
-    assert behavesim("resume", "first", "--fork", "second", "--budget", 9, "--json").document["asked"] == 9
-    assert behavesim("resume", "first", "--budget", 8, "--json").document["best"]["score"] == 0.0
+    assert behavesim("resume", "first", "--fork", "second", "--budget", 6, "--json").document["asked"] == 6
+    assert behavesim("resume", "first", "--budget", 6, "--json").document["best"]["score"] == 0.0
     ended = behavesim(
         "run", first, "--proposer", "command:./answer.sh", "--start-with", "mine", "--budget", 2, "--json"
     )
@@ -221,11 +220,11 @@ def test_a_report_advises_held_out_instances_only_where_the_task_has_some(behave
 
 
 def test_an_experiment_takes_an_evaluators_task_file(behavesim: Command, tmp_path: Path, first: str) -> None:
-    said = f'name = "study"\ntasks = [{json.dumps(first)}]\nmethods = ["best-of-n"]\nseeds = [0, 1]\n'
+    said = f'name = "study"\ntasks = [{json.dumps(first)}]\nmethods = ["best-of-n"]\nseeds = [0]\n'
     (tmp_path / "study.toml").write_text(f'{said}[settings]\nbudget = 2\nproposer = "command:{tmp_path}/answer.sh"\n')
     ended = behavesim("experiment", "study.toml", "--yes", "--json")
     assert ended.code == 0, ended.err
-    assert [run["asked"] for run in ended.document["runs"]] == [2, 2]
+    assert [run["asked"] for run in ended.document["runs"]] == [2]
 
 
 def test_a_noisy_evaluator_is_told_from_a_changed_journal(behavesim: Command, tmp_path: Path) -> None:
@@ -233,14 +232,14 @@ def test_a_noisy_evaluator_is_told_from_a_changed_journal(behavesim: Command, tm
     judge = tmp_path / "evaluator.py"
     noisy = "import os\n" + judge.read_text().replace('"x": x', '"x": int.from_bytes(os.urandom(4), "big")')
     judge.write_text(noisy)
-    assert behavesim("run", *options, "--budget", 3, "--name", "rest").code == 0
+    assert behavesim("run", *options, "--budget", 2, "--name", "rest").code == 0
     ended = behavesim("verify", "rest", "--json")
     assert (ended.code, set(ended.document["unchecked"])) == (
         0,
         {"noisy: the score is equal, metrics, feedback or behaviour differ each time"},
     )
     judge.write_text(noisy.replace('"combined_score": ', '"combined_score": int.from_bytes(os.urandom(4), "big") + '))
-    assert behavesim("run", *options, "--budget", 3, "--name", "score").code == 0
+    assert behavesim("run", *options, "--budget", 2, "--name", "score").code == 0
     ended = behavesim("verify", "score", "--json")
     assert (ended.code, set(ended.document["unchecked"])) == (
         0,

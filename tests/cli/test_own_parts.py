@@ -38,8 +38,9 @@ proposer = Echo
 
 async def killed_after(events: int, subject: Subject) -> None:
     process = await subject.start()
-    while subject.events() < events:
-        await asyncio.sleep(0.005)
+    async with asyncio.timeout(120):
+        while subject.events() < events:
+            await asyncio.sleep(0.005)
     process.kill()
     await process.communicate()
 
@@ -53,9 +54,9 @@ def test_a_method_is_written_examined_run_resumed_and_verified(
     assert behavesim("method", "init", "mine").code == 2
     checked = behavesim("method", "check", "mine.py")
     assert (checked.code, checked.out.count("ok "), "still says CHANGE" in checked.out) == (0, 3, True)
-    run = ("run", FEW_CITIES, "--method", "mine.py", "--budget", 8, "--name", "own")
+    run = ("run", FEW_CITIES, "--method", "mine.py", "--budget", 4, "--name", "own")
     assert behavesim(*run, "--set", "keep=3", "--set", "recommend=false").code == 0
-    assert behavesim("resume", "own", "--budget", 12).code == 0
+    assert behavesim("resume", "own", "--budget", 6, "--set", "recommend=false").code == 0
     assert behavesim("verify", "own").code == 0
     with Path("mine.py").open("a") as file:
         file.write("# changed\n")
@@ -65,7 +66,7 @@ def test_a_method_is_written_examined_run_resumed_and_verified(
     Path("mine.py").rename("moved/mine.py")
     moved = behavesim("resume", "own", "--budget", 14, "--set", "method=moved/mine.py")
     assert (moved.code, moved.err.endswith("put it back, or start a new run\n")) == (2, True)  # a fork refuses it, too
-    assert behavesim("report", "own", "--json").document["runs"][0]["asked"] == 12
+    assert behavesim("report", "own", "--json").document["runs"][0]["asked"] == 6
 
 
 def test_a_method_written_from_the_documentation_is_killed_and_goes_on_as_if_it_had_not_been(
@@ -73,10 +74,10 @@ def test_a_method_written_from_the_documentation_is_killed_and_goes_on_as_if_it_
 ) -> None:
     assert len(ANNEALING.splitlines()) <= 40
     Path("annealing.py").write_text(ANNEALING)
-    given = ("tsp", "--method", "annealing.py", "--budget", "30", "--window", "4", "--set", "recommend=false")
+    given = (FEW_CITIES, "--method", "annealing.py", "--budget", "20", "--window", "4", "--set", "recommend=false")
     whole = behavesim("run", *given, "--name", "whole", "--json").document
     subject = Subject(tmp_path / "runs" / "killed", given)
-    asyncio.run(killed_after(60, subject))
+    asyncio.run(killed_after(30, subject))
     assert behavesim("resume", "killed", "--json").document["digest"] == whole["digest"]
 
 

@@ -74,7 +74,7 @@ def test_the_shortlist_holds_one_program_of_a_behaviour_and_begins_with_the_best
 
 
 def test_a_run_can_do_without(behavesim: Command, tmp_path: Path) -> None:
-    ended = behavesim("run", "tsp", "--budget", 8, "--set", "recommend=false", "--name", "bare", "--json")
+    ended = behavesim("run", "tsp", "--budget", 2, "--set", "recommend=false", "--name", "bare", "--json")
     assert ended.document["recommended"] is None
     assert not (tmp_path / "runs/bare/recommended.py").exists()
     done = behavesim("resume", "bare", "--json")
@@ -87,26 +87,19 @@ def test_a_run_without_a_feasible_program_says_so(behavesim: Command) -> None:
     assert (ended.code, ended.out) == (0, "no program to recommend: the run has found no feasible program\n")
 
 
-def test_a_run_killed_before_its_recommendation_gets_it_when_it_is_resumed(finished: Command, tmp_path: Path) -> None:
-    before = bs.load_run("runs/first").state.recommended
-    with closing(sqlite3.connect(tmp_path / "runs/first/run.db")) as db, db:
-        db.execute("DELETE FROM events WHERE type IN ('FreshBegun', 'FreshScored', 'Recommended')")
-    assert bs.load_run("runs/first").state.recommended is None
-    resumed = finished("resume", "first", "--json")
-    assert resumed.code == 0
-    assert bs.load_run("runs/first").state.recommended == before
-    assert resumed.document["recommended"]["candidate"] == before.choice  # type: ignore[union-attr]
-
-
-def test_a_run_that_was_begun_on_a_cluster_is_ended_and_recommends_without_it(finished: Command) -> None:
+def test_a_run_killed_before_its_recommendation_on_a_cluster_gets_it_when_it_is_resumed_without(
+    finished: Command,
+) -> None:
     before = bs.load_run("runs/first").state.recommended
     with closing(sqlite3.connect("runs/first/run.db")) as db, db:
         db.execute("DELETE FROM events WHERE type IN ('FreshBegun', 'FreshScored', 'Recommended')")
         db.execute("UPDATE events SET payload = json_set(payload, '$.settings.workers', 'dask://127.0.0.1:9')"
                    " WHERE type = 'RunStarted'")  # fmt: skip
+    assert bs.load_run("runs/first").state.recommended is None
     resumed = finished("resume", "first", "--workers", 1, "--json")
     assert resumed.code == 0, resumed.err
     assert bs.load_run("runs/first").state.recommended == before
+    assert resumed.document["recommended"]["candidate"] == before.choice  # type: ignore[union-attr]
     assert finished("recommend", "first", "--portfolio", 2, "--json").code == 0
 
 
@@ -143,7 +136,7 @@ def test_a_run_in_which_nothing_beats_the_template_leaves_it_as_its_best_and_rec
     behavesim: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "unbeaten.py").write_text(UNBEATEN)
-    ended = behavesim("run", "unbeaten.py", "--method", "best-of-n", "--budget", 8, "--name", "first", "--json")
+    ended = behavesim("run", "unbeaten.py", "--method", "best-of-n", "--budget", 4, "--name", "first", "--json")
     assert ended.code == 0, ended.err
     assert ended.document["template"] == {"candidate": TEMPLATE, "score": 1.0, "gap": None, **dict.fromkeys(ERROR)}
     assert ended.document["best"]["candidate"] >= 0 and ended.document["best"]["score"] < 1.0
@@ -206,7 +199,7 @@ task = Alone()
 
 def test_a_task_whose_instances_are_all_for_the_search_has_a_portfolio_and_nothing_unseen(behavesim: Command) -> None:
     Path("alone.py").write_text(Path(FEW_CITIES).read_text() + ALONE)
-    begun = behavesim("run", "alone.py", "--proposer", "genetic", "--budget", 6, "--name", "first", "--json")
+    begun = behavesim("run", "alone.py", "--proposer", "genetic", "--budget", 3, "--name", "first", "--json")
     assert (begun.code, begun.document["recommended"]) == (0, None)
     refused = behavesim("recommend", "first")
     assert (refused.code, "'alone' has no validation instances to choose a program on" in refused.err) == (2, True)

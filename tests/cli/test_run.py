@@ -42,7 +42,7 @@ KEYS = {
 
 
 def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behavesim: Command, tmp_path: Path) -> None:
-    ended = behavesim("run", "tsp", "--budget", 12, "--name", "first")
+    ended = behavesim("run", "tsp", "--budget", 4, "--name", "first")
     assert ended.code == 0
     assert "no OPENAI_API_KEY" in ended.err
     assert "finished" in ended.out
@@ -80,13 +80,13 @@ def test_an_offline_run_that_is_asked_for_in_any_way_asks_no_model(
 
 def test_the_documents_of_run_resume_report_and_list_have_the_documented_keys(behavesim: Command) -> None:
     unchosen = ("--set", "recommend=false")
-    run = behavesim("run", "tsp", "--budget", 12, "--name", "first", *unchosen, "--json").document
+    run = behavesim("run", "tsp", "--budget", 4, "--name", "first", *unchosen, "--json").document
     assert set(run) >= KEYS
     assert run["state"] == "finished"
-    assert run["asked"] == 12
-    assert run["feasible"] + sum(run["rejected"].values()) == 12
-    longer = behavesim("resume", "first", "--budget", 20, "--set", "recommend=true", "--json").document
-    assert longer["asked"] == 20
+    assert run["asked"] == 4
+    assert run["feasible"] + sum(run["rejected"].values()) == 4
+    longer = behavesim("resume", "first", "--budget", 6, "--set", "recommend=true", "--json").document
+    assert longer["asked"] == 6
     report = behavesim("report", "first", "--json").document
     assert set(report) == {"runs", "comparison", "ranks", "repeats", "untested"}
     assert set(report["runs"][0]) >= KEYS | {"convergence", "islands", "clusters", "diversity", "top"}
@@ -117,7 +117,8 @@ def test_replaying_a_run_gives_the_same_run_for_nothing(finished: Command) -> No
 
 
 def test_a_replay_asks_for_no_reflections_if_its_original_had_none(behavesim: Command) -> None:
-    run = ("run", "tsp", "--method", "reevo", "--budget", 24, "--seed", 1, "--set", "recommend=false", "--json")
+    small = ("--set", "initial_population=3", "--set", "population=3", "--set", "recommend=false")
+    run = ("run", "tsp", "--method", "reevo", "--budget", 7, "--seed", 1, *small, "--json")
     original = behavesim(*run, "--proposer", "genetic", "--name", "first").document
     replay = behavesim(*run, "--proposer", "replay:first", "--name", "second")
     assert (replay.code, replay.document["digest"]) == (0, original["digest"])
@@ -209,7 +210,7 @@ def test_several_runs_are_listed_and_reported_in_tables(finished: Command) -> No
 
 def test_the_report_says_why_candidates_failed(behavesim: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(TASK.replace('"maximise"', '"maximise", best_known=0.0') + FLAKY)
-    run = behavesim("run", "mine.py", "--budget", 30, "--set", "recommend=false", "--name", "first", "--json").document
+    run = behavesim("run", "mine.py", "--budget", 12, "--set", "recommend=false", "--name", "first", "--json").document
     failures = behavesim("report", "first", "--json").document["runs"][0]["failures"]
     assert sum(each["count"] for each in failures) == sum(run["rejected"].values()) > 0
     assert {each["reason"] for each in failures} == set(run["rejected"])

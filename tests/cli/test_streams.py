@@ -64,16 +64,13 @@ def slow() -> None:
 STREAMS = {
     "closed stdin, stdout and stderr": closed(0, 1, 2),
     "closed stdout": closed(1),
-    "closed stderr": closed(2),
-    "full stdout and stderr": full(1, 2),
-    "full stdout": full(1),
     "full stderr": full(2),
+    "full stdout and stderr": full(1, 2),
     "gone": gone,
     "slow": slow,
     "ASCII": encoded("ascii"),
-    "Latin-1": encoded("latin-1"),
 }
-LOSING = ("full stdout", "full stdout and stderr", "gone")
+LOSING = ("full stdout and stderr", "gone")
 """Where a command whose result is what it prints has failed."""
 
 

@@ -43,8 +43,8 @@ def test_the_file_to_start_from_is_in_order_and_can_be_searched(behavesim: Comma
     )
     for said in ("Fill a knapsack", "- There are 40 items", "```python", "def priority("):
         assert f"\n    {said}" in asked
-    run = behavesim("run", "mine.py", "--budget", 8, "--json").document
-    assert run["asked"] == 8
+    run = behavesim("run", "mine.py", "--budget", 2, "--set", "recommend=false", "--json").document
+    assert run["asked"] == 2
 
 
 @pytest.mark.parametrize("kind", ["constructive", "improvement", "black-box", "packing", "evaluator"])
@@ -159,7 +159,12 @@ def test_instances_may_be_an_array(behavesim: Command, example: Path) -> None:
     text = example.read_text().replace("return [self.instance", "return np.array([self.instance")
     example.write_text(text.replace("for number in range(5)]", "for number in range(5)])"))
     assert behavesim("task", "check", "mine.py").code == 0
-    assert behavesim("run", "mine.py", "--proposer", "genetic", "--budget", "4", "--name", "array").code == 0
+    assert (
+        behavesim(
+            "run", "mine.py", "--proposer", "genetic", "--budget", 2, "--set", "recommend=false", "--name", "array"
+        ).code
+        == 0
+    )
     for command in ("verify", "report"):
         ended = behavesim(command, "array")
         assert (ended.code, "Traceback" in ended.err) == (0, False)
@@ -261,9 +266,9 @@ def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_fro
 ) -> None:
     example.write_text(example.read_text().replace("import numpy as np\n\n\ndef priority", "def priority"))
     run = behavesim(
-        "run", "mine.py", "--budget", 40, "--method", "best-of-n", "--set", "recommend=false", "--json"
+        "run", "mine.py", "--budget", 20, "--method", "best-of-n", "--set", "recommend=false", "--json"
     ).document
-    assert run["feasible"] == 40
+    assert run["feasible"] == 20
 
 
 @pytest.mark.parametrize("kind", ["constructive", "improvement", "black-box", "packing"])
@@ -306,7 +311,7 @@ def test_a_fault_of_a_tasks_file_is_named_with_its_place_before_a_run_begins(
     behavesim: Command, example: Path, before: str, after: str, said: str
 ) -> None:
     change(example, (before, after))
-    ended = behavesim("run", "mine.py", "--budget", 2, "--set", "timeout_s=0.5")
+    ended = behavesim("run", "mine.py", "--budget", 2, "--set", "timeout_s=0.1")
     assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended.err
     assert not Path("runs").exists()
 

@@ -15,35 +15,35 @@ from behavesim.store.codec import seal
 from tests.cli.command import Command
 
 CITIES = str(Path(__file__).parents[1] / "endless_cities.py")
-GIVEN = (CITIES, "--budget", 24, "--seed", 3, "--set", "tune=4", "--set", "recommend=false", "--json")
+GIVEN = (CITIES, "--budget", 12, "--seed", 3, "--set", "tune=4", "--set", "recommend=false", "--json")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of four workers."""
     folder = tmp_path_factory.mktemp("tuned")
-    bs.search_sync(CITIES, budget=24, seed=3, runs_dir=folder, name="four", workers=4, tune=4.0, recommend=False)
+    bs.search_sync(CITIES, budget=12, seed=3, runs_dir=folder, name="four", workers=4, tune=4.0, recommend=False)
     return folder
 
 
 def test_a_run_comes_out_alike_on_other_workers_resumed_and_replayed(behavesim: Command, made: Path) -> None:
     digest = bs.load_run(made / "four").state.digest()
     once = behavesim("run", *GIVEN, "--workers", 1, "--runs-dir", made, "--name", "one").document
-    assert once["digest"] == digest and once["asked"] == 24
+    assert once["digest"] == digest and once["asked"] == 12
     tuning = once["tuning"]
-    assert tuning["candidates"] >= tuning["better"] + tuning["none"] and 0 < tuning["trials"] <= 4 * 24
+    assert tuning["candidates"] >= tuning["better"] + tuning["none"] and 0 < tuning["trials"] <= 4 * 12
     assert tuning["gain"] + tuning["written_gain"] == pytest.approx(once["gain"])
     replayed = behavesim("run", *GIVEN, "--proposer", f"replay:{made / 'four'}", "--runs-dir", made, "--name", "again")
     assert replayed.document["digest"] == digest
-    again = behavesim("resume", "one", "--budget", 28, "--runs-dir", made, "--json").document
-    assert again["asked"] == 28 and again["state"] == "finished"
+    again = behavesim("resume", "one", "--budget", 14, "--runs-dir", made, "--json").document
+    assert again["asked"] == 14 and again["state"] == "finished"
     assert behavesim("verify", "one", "--runs-dir", made).code == 0
 
 
 def test_replies_are_given_again_by_question_with_and_without_tuning(behavesim: Command, made: Path) -> None:
     given = ("--runs-dir", made, "--proposer")
     plain = behavesim("run", *GIVEN, "--set", "tune=0", *given, f"replay:{made / 'four'}", "--name", "plain").document
-    assert plain["asked"] == 24 and plain["tuning"] is None
+    assert plain["asked"] == 12 and plain["tuning"] is None
     asked = [event for event in bs.load_run(made / "four").candidates if event.operator != "tune"]
     sources = [each.source for each in bs.load_run(made / "plain").candidates]
     assert sources == [each.source for each in asked]
@@ -55,7 +55,7 @@ def test_replies_are_given_again_by_question_with_and_without_tuning(behavesim: 
 def test_a_study_of_prompts_asks_by_question(behavesim: Command, made: Path) -> None:
     given = ("study", "prompts", "four", "--runs-dir", made, "--json")
     recorded, changed = behavesim(*given, "--set", "tune=0").document["rows"]
-    assert recorded["prompts"] == changed["prompts"] == 24
+    assert recorded["prompts"] == changed["prompts"] == 12
 
 
 def test_a_resumed_run_that_spent_its_budget_still_tunes(behavesim: Command, made: Path) -> None:
@@ -92,9 +92,9 @@ def test_a_damaged_run_is_recovered_with_what_was_tuned(behavesim: Command, made
 
 
 def test_a_fork_goes_on_with_another_share(behavesim: Command, made: Path) -> None:
-    given = ("--runs-dir", made, "--fork", "more", "--budget", 30, "--set", "tune=8", "--json")
+    given = ("--runs-dir", made, "--fork", "more", "--budget", 16, "--set", "tune=8", "--json")
     document = behavesim("resume", "four", *given).document
-    assert document["asked"] == 30 and document["tuning"]["trials"] > 96 / 2
+    assert document["asked"] == 16 and document["tuning"]["trials"] > 4 * 12 / 2
     assert behavesim("verify", "more", "--runs-dir", made).code == 0
 
 

@@ -101,21 +101,19 @@ def test_a_seed_of_one_named_text_makes_candidates_of_that_name(tmp_path: Path) 
 
 
 def test_a_faster_solver_scores_higher_and_a_wrong_one_is_an_error_that_the_task_states(tmp_path: Path) -> None:
-    file = file_of("algotune", written(tmp_path, ALGOTUNE))
-    fast, slow, wrong, none = verdicts(
-        file,
+    slowly = "def solve(problem):\n    for _ in range(600_000): pass\n    return sorted(problem)\n"
+    fast, slow, late, wrong, none = verdicts(
+        file_of("algotune", f"{written(tmp_path, ALGOTUNE)}:Sorting"),
         "class Solver:\n    def solve(self, problem): return sorted(problem)\n",
-        "def solve(problem):\n    for _ in range(3_000_000): pass\n    return sorted(problem)\n",
+        slowly,
+        FORGERY + slowly,  # what it makes of its own process changes no score
         "def solve(problem): return list(problem)\n",
         "x = 1\n",
     )
     assert isinstance(fast, Verdict) and isinstance(slow, Verdict) and fast.score > 2 * slow.score
+    assert isinstance(late, Verdict) and late.score < 1.5 * slow.score
     assert refusal(wrong) == ("evaluator-error", "the answer to problem 0 is no solution")
     assert "neither a class `Solver`" in refusal(none)[1]
-    (named,) = verdicts(
-        file_of("algotune", f"{file.evaluator}:Sorting"), "def solve(problem): return sorted(problem)\n"
-    )
-    assert isinstance(named, Verdict)
 
 
 def refusal(found: Verdict | Failure) -> tuple[str, str]:
@@ -149,16 +147,6 @@ Result.encoded = lambda self: honest(Result(1e9, {"score": 1e9, "fitness": 1e9},
 
 
 def test_a_program_that_patches_the_judge_in_its_process_does_not_change_its_score(tmp_path: Path) -> None:
-    task = file_of("algotune", written(tmp_path, ALGOTUNE))
-    slow = "def solve(problem):\n    for _ in range(3_000_000): pass\n    return {}\n"
-    wrong, late, honest = verdicts(
-        task,
-        FORGERY + "def solve(problem): return problem\n",
-        FORGERY + slow.format("sorted(problem)"),
-        slow.format("sorted(problem)"),
-    )
-    assert refusal(wrong) == ("evaluator-error", "the answer to problem 0 is no solution")
-    assert isinstance(late, Verdict) and isinstance(honest, Verdict) and late.score < 1.5 * honest.score
     place = written(tmp_path, VALIDATE, "validate.py")
     written(tmp_path, "def build_context():\n    return {'least': 3}\n", "context.py")
     answer = "def entrypoint(context):\n    context['least'] = -9\n    return {}\n"
@@ -262,7 +250,7 @@ for path in pathlib.Path(".").rglob("*.*"):
 """,
     "patches the judge": FORGERY,
     "ends its process early": "import os\nos._exit(0)\n",
-    "prints and answers without measure": "print('x' * 30_000_000)\nANSWER = 'x' * 30_000_000\n",
+    "prints and answers without measure": "print('x' * 3_000_000)\nANSWER = 'x' * 3_000_000\n",
     "leaves a process behind": "import os, time\nif not os.fork():\n    while True: time.sleep(1)\n",
     "sends results to every descriptor": """import os
 from behavesim.evaluators.tracing import Result

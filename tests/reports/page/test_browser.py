@@ -318,9 +318,14 @@ async def test_the_points_of_charts_are_opened_marked_and_zoomed_and_a_chart_is_
     await expect(page.locator("html")).to_have_js_property("scrollTop", before + 100)
 
 
-async def test_a_page_is_read_in_the_dark_on_a_phone_and_printed_in_the_light(text: str, opened: Opened) -> None:
-    page = await opened(text)
+async def test_a_page_and_any_two_metrics_are_read_in_the_dark_on_a_phone_and_printed_in_the_light(
+    runs: dict[str, Run], opened: Opened
+) -> None:
+    page = await opened(html(document(runs["told"])))
     await page.evaluate("behavesim.ready")
+    await expect(points(page, "metrics")).to_have_count(3)
+    await page.locator("#metrics select").nth(2).select_option("error")
+    await expect(points(page, "metrics")).to_have_count(2)
     paper = "getComputedStyle(document.body).backgroundColor"
     assert await page.evaluate(paper) == "rgb(255, 255, 255)"
     await page.get_by_role("button", name="Dark").click()
@@ -340,6 +345,7 @@ async def test_a_page_is_read_in_the_dark_on_a_phone_and_printed_in_the_light(te
     await expect(chart).to_have_attribute("width", "1104")
     await page.set_viewport_size({"width": 400, "height": 800})
     await expect(chart).to_have_attribute("width", "368")
+    await expect(page.locator("#metrics svg.marks")).to_have_attribute("width", "368")
     assert await page.evaluate("document.documentElement.scrollWidth") == 400
 
 
@@ -370,15 +376,3 @@ async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opene
     shown = await opened(html(document(runs["unknown"])))
     await expect(shown.locator("#summary")).not_to_contain_text("NaN")
     await expect(shown.get_by_label("Convergence over 2 candidates, in the end best score 4")).to_be_visible()
-
-
-async def test_any_two_metrics_are_drawn_in_the_light_and_in_the_dark(runs: dict[str, Run], opened: Opened) -> None:
-    page = await opened(html(document(runs["told"])))
-    section = page.locator("#metrics")
-    await expect(points(page, "metrics")).to_have_count(3)
-    await section.locator("select").nth(2).select_option("error")
-    await expect(points(page, "metrics")).to_have_count(2)
-    await page.get_by_role("button", name="Dark").click()
-    await page.set_viewport_size({"width": 400, "height": 800})
-    await expect(section.locator("svg.marks")).to_have_attribute("width", "368")
-    assert await page.evaluate("document.documentElement.scrollWidth") == 400
