@@ -88,11 +88,13 @@ def _announce(
         if not dry:
             raise UsageError(missing)
         tell(missing)
-    if asking:
-        tell(estimate(asking, planned, here).sentence)
+    cost = estimate(asking, planned, here) if asking else None
+    asks_a_model = cost is not None and cost.tokens.calls > 0  # some may lack their recommended program alone
+    if cost is not None and asks_a_model:
+        tell(cost.sentence)
     if left and (few := too_few_seeds(described, planned)):
         tell(few)
-    return bool(asking)
+    return asks_a_model
 
 
 def _confirm() -> None:

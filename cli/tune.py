@@ -52,7 +52,7 @@ def tune(
         tell(str(error))
         raise typer.Exit(REJECTED) from None
     print_result(found, as_json, TunedProgram.document, _show)
-    if found.is_better and found.source is not None and str(file) != "template":
+    if found.is_better and found.source is not None and (out is not None or str(file) != "template"):
         _write(target, found.source)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.statistics import SIGNIFICANCE, holm, mean_of_all, signed_rank
+from behavesim.analysis.statistics import SIGNIFICANCE, holm, least_p_of_pairs, mean_of_all, signed_rank
 from behavesim.analysis.table import (
     COUNT,
     FRACTION,
@@ -242,7 +242,8 @@ def _course(
         pairs = (ours, template), (tried, base)
         found.append(BestAfter(asked, best.candidate, *(_gain_on(*pair, objective, has_own_mean) for pair in pairs)))
         known.append(() if tried.score is None or has_own_mean else tried.scores)
-    if len(found) < 2 or not known[-1]:
+    # where no outcome could be significant, "none is better" would say what was never tested
+    if len(found) < 2 or least_p_of_pairs(len(known[-1]), len(known) - 1) >= SIGNIFICANCE:
         return tuple(found)
     tests = [signed_rank(relative_gains(known[-1], each, objective)) if each else None for each in known[:-1]]
     return tuple(replace(each, p=p) for each, p in zip(found, [*holm(tests), None], strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean
@@ -58,7 +58,7 @@ def operators(run: Run) -> tuple[OperatorYield, ...]:
     calls, state = calls_by_candidate(run.folder.journal), run.state
     to_beat = -math.inf if state.template is None else state.objective.utility(state.template.score)
     bests = {candidate for candidate, score in state.bests if state.objective.utility(score) > to_beat}
-    found = []
+    cost, found = _costs(run), []
     for (operator, model), asked in alike.items():
         gains = [gain for each in asked if (gain := _gain(run, each)) is not None]
         used = [call for each in asked for call in calls[each.candidate]]
@@ -67,7 +67,7 @@ def operators(run: Run) -> tuple[OperatorYield, ...]:
         feasible = sum(each.status == "feasible" for each in asked)
         improved, new = sum(gain > 0 for gain in gains), sum(each.candidate in bests for each in asked)
         worth = len(asked), feasible, improved, new, fmean(gains) if gains else None
-        found.append(OperatorYield(operator, model, *worth, known, _cost(run, model, used)))
+        found.append(OperatorYield(operator, model, *worth, known, cost(model, used)))
     return tuple(sorted(found, key=lambda each: (-each.asked, each.operator, each.model or "")))
 
 
@@ -81,12 +81,12 @@ def _gain(run: Run, candidate: Candidate) -> float | None:
     return gain
 
 
-def _cost(run: Run, model: str | None, calls: Sequence[Usage]) -> float | None:
+def _costs(run: Run) -> Callable[[str | None, Sequence[Usage]], float | None]:
+    """Return a function of a model and its calls: what they cost in USD, None if that is unknown."""
     from behavesim.proposers.prices import Prices  # imported late: it loads the list prices
 
-    if model is None or not calls:
-        return None
-    return Prices.named(last_settings(run).prices).cost(model, Tokens.of(calls))
+    prices = Prices.named(last_settings(run).prices)
+    return lambda model, calls: None if model is None or not calls else prices.cost(model, Tokens.of(calls))
 
 
 def operators_table(found: Sequence[OperatorYield]) -> Table:
@@ -120,10 +120,10 @@ def moments(run: Run) -> list[Mapping[str, float | None]]:
     The keys are requests, tokens (estimated where an endpoint did not say), usd, cpu_s, and hours of activity; a value
     is None if it is unknown for one of them.
     """
-    calls, candidates = calls_by_candidate(run.folder.journal), run.candidates
-    costs = [_cost(run, each.model, calls[each.candidate]) if calls[each.candidate] else 0.0 for each in candidates]
-    unknown = next((place for place, cost in enumerate(costs) if cost is None), len(costs))
-    usd = list(accumulate(cost or 0.0 for cost in costs))
+    calls, candidates, cost = calls_by_candidate(run.folder.journal), run.candidates, _costs(run)
+    costs = [cost(each.model, made) if (made := calls[each.candidate]) else 0.0 for each in candidates]
+    unknown = next((place for place, each in enumerate(costs) if each is None), len(costs))
+    usd = list(accumulate(each or 0.0 for each in costs))
     requests = accumulate(len(calls[each.candidate]) for each in candidates)
     used = (Tokens.of(calls[each.candidate]).with_estimates() for each in candidates)
     tokens = accumulate(each.prompt + each.completion for each in used)

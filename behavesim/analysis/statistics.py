@@ -21,7 +21,7 @@ SIGNIFICANCE = 0.05
 # Least number of values, or of pairs, that have an interval: with 5, no outcome of the signed-rank test has a p-value
 # below 2 / 2^5 = 0.0625.
 FEWEST = 6
-# Largest number of values, of both groups together, for the exact Mann–Whitney test and its interval; above, the normal
+# Largest number of values, of both groups together or of pairs, for an exact test and its interval; above, the normal
 # approximation is used, which is accurate there and faster.
 EXACT = 100
 # Values that differ by less than this fraction of the largest absolute value count as equal (rounding errors).
@@ -96,7 +96,8 @@ def summarise_pairs(differences: Sequence[float]) -> Paired:
 def signed_rank(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test; None for fewer than two differences.
 
-    The test is exact, with and without ties. Differences of 0 are left out; the p-value is 1 if all are 0.
+    For up to EXACT differences the test is exact, with and without ties. Differences of 0 are left out; the p-value is
+    1 if all are 0.
     """
     from scipy.stats import rankdata  # scipy.stats takes a second to load
 
@@ -106,6 +107,9 @@ def signed_rank(differences: Sequence[float]) -> float | None:
     *sizes, zero = _levels([*map(abs, differences), 0.0])
     signs = [difference > 0 for difference, size in zip(differences, sizes, strict=True) if size > zero]
     ranks = (2 * rankdata([size for size in sizes if size > zero])).astype(int)  # doubled: ranks of ties are halves
+    if len(ranks) > EXACT:
+        off = abs(int(ranks[signs].sum()) - ranks.sum() / 2) / math.sqrt((ranks.astype(float) ** 2).sum() / 4)
+        return math.erfc(off / math.sqrt(2))
     return _two_sided(rank_sum_chances(ranks), int(ranks[signs].sum()))
 
 

@@ -14,12 +14,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING, Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from rich.console import Console
 
 from behavesim.analysis.provenance import serving
 from behavesim.analysis.run import Run
+from behavesim.analysis.summary import last_settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices
 from behavesim.base.plugins import as_part_errors
@@ -31,10 +32,6 @@ from behavesim.proposers.prices import Prices
 from behavesim.reports.live import LiveRun
 from behavesim.reports.panels import line
 from behavesim.state.state import RunState
-
-if TYPE_CHECKING:
-    from behavesim.analysis.run import Run
-
 
 # A text stream to a terminal that never blocks, though the terminal may be slow, stopped or gone.
 
@@ -265,8 +262,9 @@ async def watch(run: Run) -> None:
 
 def moment_of(run: Run, rate: float = 0.0) -> LiveRun:
     """Return what to show of a run as it was when its journal was last read; `rate` is in candidates per second."""
-    cost = Spending.of(run.state.tally.tokens, Prices.named(run.settings.prices).cost).cost_usd
-    return LiveRun(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
+    settings = last_settings(run)  # a run that was gone on with may have another budget than it began with
+    cost = Spending.of(run.state.tally.tokens, Prices.named(settings.prices).cost).cost_usd
+    return LiveRun(run.folder.run, settings, run.state, run.active_s, rate, cost)
 
 
 def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from statistics import fmean
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.held_out import deciding_scores, gain, gain_title
 from behavesim.analysis.run import Run
+from behavesim.analysis.summary import last_settings
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
@@ -22,7 +23,6 @@ from behavesim.reports.words import percent, program_name
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored, Recommended
 from behavesim.state.protocols import Judge, unnoticed
 from behavesim.state.race import FreshRace, describe, most_instances, usual_purse
-from behavesim.state.settings import settings_from_journal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.run_files import write_best
 from behavesim.task import Objective, Task, instances_of
@@ -132,7 +132,7 @@ def purse_of(run: Run, task: Task, evaluations: int | None = None) -> int:
     """
     if without_certificate(task):
         return 0
-    settings = settings_from_journal(run.folder.read_settings()) if run.folder.settings.exists() else run.settings
+    settings = last_settings(run)
     given = settings.fresh_evaluations if evaluations is None else evaluations
     if given is not None:
         return given
@@ -202,10 +202,8 @@ def settings_here(run: Run, workers: int | str | None) -> Settings:
     `workers` is as for `record_recommendation`.
     """
     settings = run.folder.with_task_at_hand(run.settings)
-    if workers is None and run.folder.settings.exists():
-        # of the last session, which the folder holds: the cluster of an earlier one may be gone
-        workers = settings_from_journal(run.folder.read_settings()).workers
-    return settings if workers is None else settings.model_copy(update={"workers": workers})
+    # of the last session: the cluster of an earlier one may be gone
+    return settings.model_copy(update={"workers": last_settings(run).workers if workers is None else workers})
 
 
 def _write(run: Run, event: Recommended) -> None:

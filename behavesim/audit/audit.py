@@ -18,7 +18,7 @@ from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import fail_incomparable, program_of_reply, reply_with_program
-from behavesim.engine.tuning import Grounds, derived_reply, trials_each
+from behavesim.engine.tuning import Grounds, derived_reply, trials_each, untuned
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import proposer_type
@@ -108,6 +108,8 @@ class Audit:
         if candidate.asked.prompt.operator == INJECTED:
             return reply_with_program(candidate.asked)
         settings, task = self._settings, self._task
+        if not settings.tune:
+            return untuned(event.candidate)
         most, grounds = trials_each(settings.tune, self.state.budget), Grounds.of(task, settings.race)
         return derived_reply(event, candidate.shown, task, settings.seed, most, grounds)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from behavesim.base.errors import Finding
 from behavesim.base.text import one_line
-from behavesim.checks.instances import count_affordable, try_program
+from behavesim.checks.instances import count_affordable
 from behavesim.programs.edits import Frame
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.task import Direction, Task
@@ -93,7 +93,7 @@ async def on_answers(task: Task, judge: SandboxJudge, template: Verdict) -> Asyn
     """
     known, count = list(forge_answers(task)), count_affordable(template.cpu_s)
     for forged in known[:count]:
-        yield _finding(task, forged, await try_program(judge, forged.source), template.score)
+        yield _finding(task, forged, await judge.evaluate(forged.source), template.score)
     if rest := ", ".join(forged.what for forged in known[count:]):
         said = f"{rest}: the template takes {template.cpu_s:.2g} s of CPU time, and so would each of these"
         yield Finding("not tried", "ok", said, SECTION)

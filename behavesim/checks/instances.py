@@ -20,7 +20,6 @@ from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import Program, Request
 from behavesim.prompts.behaviour_diff import agreement_in_words, first_difference, step_in_words
 from behavesim.proposers.proposer import OfflineProposer, ProgramWriter, offline_proposer
-from behavesim.sandbox.judge import SandboxJudge
 from behavesim.state.settings import FRESH, differing_parts, hashes_elsewhere, instances_hash, value_hash
 from behavesim.task import InWords, Split, Task, TaskReference, call_task, further_instances, instances_of, task_error
 from behavesim.task.evaluated import EvaluatorTask
@@ -157,11 +156,6 @@ class Changed:
 def count_affordable(cpu_s: float) -> int:
     """Return how many programs may be tried in MOST_S if each takes `cpu_s` CPU seconds; at least one."""
     return max(1, int(MOST_S / max(cpu_s, 1e-3)))
-
-
-async def try_program(judge: SandboxJudge, source: str) -> Verdict | Failure:
-    """Return the verdict on a program, or its failure."""
-    return await judge.evaluate(source)
 
 
 async def small_changes(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from behavesim.checks.instances import (
     compare_changed,
     small_changes,
     smallest_real_difference,
-    try_program,
 )
 from behavesim.checks.solutions import examine_solutions
 from behavesim.engine.build import first_prompt, judge_of, judging, sandbox
@@ -163,7 +161,7 @@ async def _examine_evaluations(
     second = await pool.evaluate(task.template)
     seconds = time.perf_counter() - began
     # as a run does it, within its limits: what follows has none
-    template = await try_program(judge, task.template)
+    template = await judge.evaluate(task.template)
     if isinstance(template, Failure):
         yield Finding("scoring", "fail", f"the template's solutions cannot be judged: {template.message}")
         return
@@ -191,7 +189,7 @@ async def _show_prompts_and_answers(
     """Yield findings that show what becomes of forged answers, what small changes do, and what a model is asked."""
     async for finding in on_answers(task, judge, template):
         yield finding
-    changes = await small_changes(task, partial(try_program, judge), template)
+    changes = await small_changes(task, judge.evaluate, template)
     try:
         yield compare_changed(task, template, changes)
         yield smallest_real_difference(task, template, changes)

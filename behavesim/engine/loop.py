@@ -15,7 +15,7 @@ from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
-from behavesim.engine.tuning import Episodes
+from behavesim.engine.tuning import Episodes, untuned
 from behavesim.methods.method import Method
 from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
@@ -427,7 +427,8 @@ class Search:
         if asked.prompt.operator == INJECTED:
             return reply_with_program(asked)
         if asked.prompt.operator == TUNE:
-            assert self._episodes is not None, "only a run that tunes decides to"
+            if self._episodes is None:  # a fork may give up tuning
+                return untuned(asked.candidate)
             return await self._episodes.reply(self.state.open[asked.candidate], self.state.budget)
         number = self.state.open[asked.candidate].question if self._by_question else asked.candidate
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, number))

@@ -513,6 +513,11 @@ def reply_of(
     return Responded(candidate, reply, tuning)
 
 
+def untuned(candidate: CandidateId) -> Responded:
+    """Return the reply to a tuning that was open at a fork that tunes no more: without text or trials."""
+    return Responded(candidate, Reply("", TUNE, fault="this run tunes no more"))
+
+
 @dataclass(frozen=True)
 class Episodes:
     """Writes the replies of candidates whose numbers are tuned, by trials in the sandbox of the run."""

@@ -324,7 +324,7 @@ def read_configuration(path: Path, thresholds: int, is_minimised: bool = False) 
     flat = _flat(said if isinstance(said, dict) else {})
     read = {known.alias or name for name, known in _Read.model_fields.items()}
     try:
-        found = _Read.model_validate(flat)
+        found = _Read.model_validate({name: value for name, value in flat.items() if value is not None})
     except ValidationError as error:
         raise UsageError(f"{path}: {validation_message(error)}") from None
     values, given = (

@@ -44,25 +44,14 @@ from behavesim.task.score import mean_metrics
 from behavesim.task.verdict import Block, Failure, Verdict
 from behavesim.trajectory import Trajectory
 
-# For each convention, the module below `conventions` that loads an evaluator.
+# The module below `conventions` that loads an evaluator, where it has another name than the convention.
 #
 # The others are not imported: the more memory a process has, the longer each fork of it takes.
 _LOADERS: Mapping[Convention, str] = {
-    "openevolve": "openevolve",
-    "shinka": "shinka",
     "llm4ad": "classes",
     "eoh": "classes",
-    "command": "command",
-    "gepa": "gepa",
-    "algotune": "algotune",
-    "heurigym": "heurigym",
-    "gigaevo": "gigaevo",
-    "codeevolve": "openevolve",
     "algodisco": "classes",
-    "funsearch": "funsearch",
-    "levi": "levi",
-    "llamea": "llamea",
-    "reevo": "reevo",
+    "codeevolve": "openevolve",
 }
 _SAID = Path("/tmp/said")
 # Where programs and evaluators write. Without a place of its own numba refuses to cache beside a file in a read-only
@@ -137,7 +126,8 @@ def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
         _fork_processes()
     # what a first result imports and caches is in all forks then
     Result(0.0, numbers({"score": 0.5}), "none", steps=metric_steps({"score": 0.5})).encoded()
-    return file, importlib.import_module(f"behavesim.evaluators.conventions.{_LOADERS[file.convention]}")
+    loader = _LOADERS.get(file.convention, file.convention)
+    return file, importlib.import_module(f"behavesim.evaluators.conventions.{loader}")
 
 
 # Begins a text with environment variables before the program. No program begins so: it may not choose its instance.
@@ -384,13 +374,14 @@ class EvaluatorJudge:
         ending. Raises SandboxError if that is still in doubt after the last try, TaskError if the evaluator can no
         longer be loaded.
         """
-        if self._instances or block:
+        if block is not None:  # a best known score is of all instances
             return await self._measure_each(source, postponed, block)
-        verdict, file = await self._measure(source, postponed), self._file
+        measure = self._measure_each if self._instances else self._measure
+        verdict, file = await measure(source, postponed), self._file
         if file is None or isinstance(verdict, Failure) or leap(verdict.score, file) is None:
             return verdict
         # an accident or a lucky draw would end the search: all later programs would seem worse
-        again = await self._measure(source, postponed)
+        again = await measure(source, postponed)
         # one line for each new height: the search may stay up there for hundreds of programs
         fraction = leap(verdict.score, file) or 0.0
         if fraction > self._told:
@@ -398,7 +389,7 @@ class EvaluatorJudge:
             self._tell(leap_in_words(verdict, again, file))
         return confirm(verdict, again, file)
 
-    async def _measure_each(self, source: str, postponed: Postponed, block: Block | None) -> Verdict | Failure:
+    async def _measure_each(self, source: str, postponed: Postponed, block: Block | None = None) -> Verdict | Failure:
         """Return the verdict on all instances, or the first failure; each has the limits of a whole evaluation."""
         first, step = self._instances[0], self._instances[1] - self._instances[0]
         places = range(len(self._instances)) if block is None else range(block.first, block.first + block.size)

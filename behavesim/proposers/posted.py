@@ -15,7 +15,7 @@ from behavesim.base.errors import BehavesimError, JournalError, UsageError
 from behavesim.programs.answer import add_fence
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.proposers.secrets import Secrets
-from behavesim.state.events import Evaluated, Prompt, Rejected, Reply, Responded
+from behavesim.state.events import TUNE, Evaluated, Prompt, Rejected, Reply, Responded
 from behavesim.store.reading import read_events
 
 # The model's name in the journal: who really answers is unknown.
@@ -60,9 +60,11 @@ class PostedPrograms(Proposer[PostedSettings]):
         self._secrets = Secrets.of(os.environ.items())
         self._waiting: dict[int, asyncio.Future[str]] = {}  # candidates that no program was posted for
         self._posted: deque[str] = deque()  # replies that no candidate waits for yet
-        self._numbers: dict[bytes, int] = {}  # candidates by the hash of their reply
+        self._numbers: dict[bytes, int] = {}  # candidates by the hash of their reply, in the journal or not yet
+        self._replies: dict[int, bytes] = {}  # the hash of each candidate's latest reply in the journal
+        self._outcome_of: dict[bytes, Evaluated | Rejected] = {}  # outcomes by the hash of the reply
         self.outcomes: dict[int, Evaluated | Rejected] = {}
-        """The outcome of each candidate, without its program, as all of them would fill the memory."""
+        """The latest outcome of each candidate, without its program, as all of them would fill the memory."""
         self._read = 0
         self._complaint = ""
         self._news = asyncio.Event()  # set when outcomes are known, and then replaced by a new one
@@ -131,8 +133,7 @@ class PostedPrograms(Proposer[PostedSettings]):
             self._posted.append(text)
             self._assign()
         while True:
-            outcome = self.outcomes.get(self._numbers.get(name, -1))  # -1, the template, before a candidate has it
-            if outcome is not None and outcome.candidate >= 0:
+            if (outcome := self._outcome_of.get(name)) is not None:
                 return outcome
             if self._has_ended:
                 raise RunEnded("the run has stopped; resume it, and post the program again")
@@ -145,7 +146,6 @@ class PostedPrograms(Proposer[PostedSettings]):
             if self._posted and not waiting.done():
                 text = self._posted.popleft()
                 self._numbers[_hash_of(text)] = number
-                self.outcomes.pop(number, None)  # that of the program which this one repairs
                 waiting.set_result(text)
 
     async def _look(self) -> None:
@@ -169,9 +169,13 @@ class PostedPrograms(Proposer[PostedSettings]):
         for each in found:
             if isinstance(each, Evaluated | Rejected):
                 self.outcomes[each.candidate] = each
+                # the outcome of its latest reply in the journal: a program that repairs that one may be posted already
+                if (name := self._replies.get(each.candidate)) is not None:
+                    self._outcome_of[name] = each
             else:
-                text, candidate = each
-                self._numbers[text] = candidate
+                name, candidate = each
+                self._numbers[name] = candidate
+                self._replies[candidate] = name
         if found:
             self._news.set()
             self._news = asyncio.Event()
@@ -183,12 +187,16 @@ def _hash_of(text: str) -> bytes:
 
 
 def _news(path: Path, after: int) -> tuple[list[tuple[bytes, int] | Evaluated | Rejected], int]:
-    """Return replies, by hash and candidate, and outcomes after event number `after`, and the last event's number."""
+    """Return replies, by hash and candidate, and outcomes after event number `after`, and the last event's number.
+
+    They are in the order of the journal. Replies of the machine, which tunes numbers, count for no budget and are left
+    out.
+    """
     found: list[tuple[bytes, int] | Evaluated | Rejected] = []
     for seq, _, event in read_events(path, after=after, only=(Responded, Evaluated, Rejected)):
         after = seq
         match event:
-            case Responded(candidate, reply):
+            case Responded(candidate, reply) if reply.model != TUNE:
                 found.append((_hash_of(reply.text), candidate))
             case Evaluated():
                 found.append(replace(event, source="", thought="", scores=(), trajectories=()))

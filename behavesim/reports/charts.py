@@ -29,6 +29,7 @@ from behavesim.analysis.table import (
     Unit,
 )
 from behavesim.base.errors import UsageError
+from behavesim.reports.words import percent
 from behavesim.similarity.clustering import Join
 from behavesim.state.events import TEMPLATE
 from behavesim.task import Objective
@@ -221,9 +222,9 @@ def _programs(values: Sequence[Spec] | None, opacity: float, look: Spec, **encod
     return _layer("point", values, look, params=[BRUSH, ZOOM], opacity=shown, **encoding)
 
 
-def _span(values: Sequence[float], margin: float = 0.05) -> list[float]:
+def _span(values: Sequence[float]) -> list[float]:
     low, high = min(values), max(values)
-    more = margin * (high - low) or abs(high) / 10 or 1.0
+    more = 0.05 * (high - low) or abs(high) / 10 or 1.0
     return [low - more, high + more]
 
 
@@ -328,14 +329,10 @@ def convergence_chart(
         layer["transform"] = [{"calculate": "datum[across]", "as": "x"}]
     spec = {"params": [across, CHOSEN], "layer": layers}
     last = checkpoints[-1] if checkpoints else None
-    words = f"gap {_percent(improvements[-1].gap)}" if by_gap else f"best score {SCORE.text(improvements[-1].score)}"
-    ten_best = f", ten best {_percent(last.top10_gap)}" if ten and last else ""
+    words = f"gap {percent(improvements[-1].gap)}" if by_gap else f"best score {SCORE.text(improvements[-1].score)}"
+    ten_best = f", ten best {percent(last.top10_gap)}" if ten and last else ""
     said_of_it = f"Convergence over {end} candidates, in the end {words}{ten_best}"
     return Chart("convergence", said_of_it, spec, table, 340, drawn)
-
-
-def _percent(fraction: float | None) -> str:
-    return "unknown" if fraction is None else f"{FRACTION.text(fraction)} %"
 
 
 def _score_title(unit: str) -> str:
@@ -669,7 +666,7 @@ def portfolio_chart(chosen: Portfolio) -> Chart:
     encoding = {"x": _number("programs", "programs", **steps), "y": _number("together", title, scale=domain)}
     said = _said(programs="", candidate="", together=".5~g")
     spec = _layer("line", values, {"point": {"size": 50}, "color": BEST}, **encoding, tooltip=said)
-    what, show = ("gap", _percent) if by_gap else ("score", SCORE.text)
+    what, show = ("gap", percent) if by_gap else ("score", SCORE.text)
     ends = f"{what} {show(worth[-1])}, of the first alone {show(worth[0])}"
     told = f"The best of {len(rows)} programs on each instance: {ends}"
     return Chart("portfolio", told, spec, None, 240)
@@ -691,7 +688,7 @@ def course_chart(found: HeldOut) -> Chart:
         said = _said(candidate="", **{field: ".4~g"})
         layers += [_layer("line", shown, look, **series, color=colour, tooltip=said)] if shown else []
     last = found.course[-1]
-    ends = f"in the end {_percent(last.search_gain)} in the search, {_percent(last.gain)} on {found.split} instances"
+    ends = f"in the end {percent(last.search_gain)} in the search, {percent(last.gain)} on {found.split} instances"
     title = f"Gain of the best so far on the template: {ends}"
     return Chart(f"course_{found.split.replace('-', '_')}", title, {"layer": layers}, None, 260)
 

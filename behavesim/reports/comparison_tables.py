@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from behavesim.analysis.comparison import (
     GroupResult,
@@ -30,10 +29,6 @@ from behavesim.analysis.table import (
     cells_of,
 )
 from behavesim.base.text import short_name
-
-if TYPE_CHECKING:
-    from behavesim.analysis.metrics import Metric
-
 
 # End of a task's name if an evaluator in the sandbox, where programs could change it, computed the scores.
 SELF_REPORTED = " (scores self-reported)"

@@ -57,7 +57,7 @@ class LiveRun:
         """Seconds until the budget is spent at the present rate; None before FEW candidates, or at a rate of 0."""
         if self.state.registered < FEW or self.rate <= 0:
             return None
-        return (self.settings.budget - self.state.registered_questions) / self.rate
+        return max(0, self.settings.budget - self.state.registered_questions) / self.rate
 
     @property
     def waiting(self) -> int:

@@ -241,11 +241,11 @@ def _metrics(of: OneRun) -> Section:
     if run is None or not table.rows:
         return _of_table("metrics", table)
     found = run.feasible
+    senses = {"score": 1 if run.state.objective.direction == "maximise" else -1, "CPU time (s)": -1}
     metrics: dict[str, list[Any]] = {"score": [each.score for each in found]}
     for name in metric_names(each.metrics for each in found):
-        metrics[name] = [each.metrics.get(name) for each in found]
+        metrics[f"metric {name}" if name in senses else name] = [each.metrics.get(name) for each in found]
     metrics["CPU time (s)"] = [each.cpu_s for each in found]
-    senses = {"score": 1 if run.state.objective.direction == "maximise" else -1, "CPU time (s)": -1}
     chart = charts.scatter_chart("metrics", [each.candidate for each in found], metrics, senses)
     note = (
         "The dashed line is the Pareto front: no other program is better in one metric and as good in the other. "
@@ -286,8 +286,8 @@ def _dendrogram(of: OneRun) -> Section:
         return Section("dendrogram", title)
     labels = [f"cluster {k}: {count_noun(c.size, 'program')}, best {SCORE.text(c.best.score)}" for k, c in clusters]
     bests = [each.best.candidate for _, each in clusters]
-    chart = charts.tree_chart("dendrogram", title, labels, found, bests)
-    return Section("dendrogram", title, charts=(replace(chart, drawn=partial(dendrogram, labels, found)),))
+    chart = charts.tree_chart("dendrogram", title, labels, found, bests, drawn=partial(dendrogram, labels, found))
+    return Section("dendrogram", title, charts=(chart,))
 
 
 def _portfolio(of: OneRun) -> Section:
@@ -488,7 +488,7 @@ def _matrix(of: SeveralRuns) -> Section:
 
 
 def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> Callable[..., str] | None:
-    """Return the function that finds a task's best group, `max` or `min`; None if no run says which scores are better."""
+    """Return what finds a task's best group, `max` or `min`; None if no run says which scores are better."""
     if metric.direction != "task":
         return max if metric.direction == "higher" else min
     runs = (report.run for group in found.groups_of(task) for report in group.runs if report.run is not None)

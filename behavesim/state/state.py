@@ -97,8 +97,8 @@ class RunState:
     readings: list[ClockRead] = field(default_factory=list)
     """Clock readings not in force yet, oldest first: they wait until their number of candidates is registered."""
     batched: dict[int, BatchSent] = field(default_factory=dict)
-    """The batch in which each prompt was sent, by the prompt's number: only of prompts that were sent in one and have
-    no reply yet."""
+    """The batch in which each prompt was sent, by the prompt's number: only of prompts that this run sent in one
+    and that have no reply yet."""
     recommended: Recommended | None = None
     """The latest choice on validation instances since the start or the last fork; None if none was made."""
     recommended_of: int | None = None
@@ -376,6 +376,7 @@ class RunState:
                 # they were chosen under other settings, and perhaps by another `validation` split
                 self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = self.fresh = None
                 self.is_racing = False
+                self.batched.clear()  # left to the run that paid for it: whoever reads a batch deletes its files
             case RunResumed():
                 self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
                 self.tally.unanswered += event.unanswered

@@ -136,12 +136,13 @@ def check_time(at: object) -> float:
 
 
 def copy_journal(path: Path, to: Path) -> None:
-    """Copy a journal's present content to the file `to`; its run may go on. Raises sqlite3.Error or OSError."""
+    """Copy a journal's present content to the file `to`; its run may go on. Raises JournalError."""
     draft = to.with_suffix(".draft")  # `to` appears only when it is complete: a killed process leaves no half journal
-    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # else SQLite would let everybody read it
-    with closing(open_unchecked(path)) as db, closing(sqlite3.connect(draft)) as copy:
-        db.backup(copy)
-    draft.replace(to)
+    with translate_errors(path):
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # else SQLite would let all read it
+        with closing(open_unchecked(path)) as db, closing(sqlite3.connect(draft)) as copy:
+            db.backup(copy)
+        draft.replace(to)
 
 
 @dataclass(frozen=True)

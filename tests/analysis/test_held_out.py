@@ -177,6 +177,13 @@ def test_a_best_so_far_that_fails_there_is_unknown_and_one_that_stays_the_best_i
     assert last.gain is not None
 
 
+def test_where_the_instances_are_too_few_no_earlier_best_is_tested(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "few", started(), *(feasible(number, 9.0 - number) for number in range(12)))
+    (found,) = tried(Scores(TEMPLATE | {"source 9": (3.0, 3.0), "source 11": (4.0, 4.0)}), run)
+    assert [(each.candidate, each.p) for each in found.course] == [(9, None), (11, None)]
+    assert course_table(found).caption == ""
+
+
 def test_a_run_without_a_feasible_program_has_the_template_alone(tmp_path: Path) -> None:
     (found,) = tried(Scores(TEMPLATE), journalled(tmp_path / "first", started()))
     assert (found.programs, found.best, found.top10) == ((), HeldOutMean(None, None), HeldOutMean(None, None))

@@ -16,6 +16,7 @@ from behavesim.analysis.difference import program_difference
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.reports.files import LINES, json_document, tables_of, write_csv, write_export
+from behavesim.reports.sections import run_sections
 from tests.analysis.journals import PROVENANCE, feasible, journalled, rejected, started, told
 
 CLAIMED = PROVENANCE | {"score_source": "self-reported", "behaviour": "calls"}
@@ -53,6 +54,16 @@ def test_a_data_frame_has_a_column_for_each_metric(run: Run) -> None:
     assert frame["metrics.error"][0] == "nan"
     assert frame["feedback"].tolist() == ["as expected", "", "a traceback"]
     assert "metrics" not in frame
+
+
+def test_a_metric_that_is_called_as_the_score_is_drawn_beside_it(tmp_path: Path) -> None:
+    found = report(journalled(tmp_path / "run", started(), told(feasible(0, 3.0), score=-7.0)))
+    (section,) = run_sections(found, {}, ["metrics"])
+    (chart,) = section.charts
+    labels = chart.spec["params"][0]["bind"]["labels"]
+    assert labels == ["score", "metric score", "CPU time (s)"]
+    (point,) = chart.spec["data"]["values"]
+    assert (point["metric0"], point["metric1"]) == (3.0, -7.0)
 
 
 def test_the_lines_of_an_export_have_them_by_name(run: Run, tmp_path: Path) -> None:

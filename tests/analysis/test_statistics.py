@@ -188,6 +188,15 @@ def test_the_test_of_pairs_is_that_of_its_definition(differences: list[float]) -
     assert signed_rank(differences) == pytest.approx(by_signs(differences))
 
 
+def test_the_test_of_many_pairs_is_the_normal_approximation() -> None:
+    from scipy.stats import wilcoxon
+
+    rng = np.random.default_rng(4)
+    differences = rng.integers(-9, 12, size=110).astype(float).tolist()
+    asymptotic = wilcoxon(differences, method="asymptotic", zero_method="wilcox").pvalue
+    assert signed_rank(differences) == pytest.approx(asymptotic, rel=1e-6)
+
+
 def test_values_that_differ_by_rounding_alone_are_ties() -> None:
     rounded = [0.3 - 0.2, 0.2 - 0.1, 0.1 - 0.3, 0.1 + 0.2 - 0.3]  # 0.1, 0.1, -0.2 and 0, but for their last digits
     assert len({abs(each) for each in rounded}) == 4

@@ -27,6 +27,7 @@ def test_it_is_said_who_wins_and_whether_one_program_is_enough() -> None:
         return verdict_on_rivals(rank_rivals([OURS, *others], Objective("minimise"), fmean))
 
     assert said(Rival("worse", 1, 1, 1.0, (9.0, 9.0))).startswith("the portfolio is better than every alternative")
+    assert said(Rival("dear", 1, 4, 9.0, OURS.scores)).startswith("the portfolio is as good as the best alternative")
     improved = Rival("the set improved", 4, 4, 3.0, (1.0, 1.0))
     assert said(improved) == "best here: the set improved, 1 on validation instances; the portfolio has 4"
     assert said(improved, Rival("begun 4 times", 1, 4, 2.0, (3.0, 4.0))).endswith(

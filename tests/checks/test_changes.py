@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -60,12 +62,12 @@ def test_scores_that_differ_without_other_behaviour_are_worth_knowing(tmp_path: 
     assert (found.result, found.message[:7]) == ("ok", "unknown")
 
 
-async def test_forged_answers_that_would_take_long_are_named_and_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_forged_answers_that_would_take_long_are_named_and_not_tried() -> None:
     async def refused(*_: object) -> Failure:
         return Failure("invalid-solution", "expected a number")
 
-    monkeypatch.setattr("behavesim.checks.forged_programs.try_program", refused)
+    judge: Any = SimpleNamespace(evaluate=refused)
     slow = replace(verdict(1.0), cpu_s=10.0)
-    *found, last = [each async for each in on_answers(Toy(), None, slow)]  # type: ignore[arg-type]
+    *found, last = [each async for each in on_answers(Toy(), judge, slow)]
     assert [each.message for each in found] == ["refused (invalid-solution): expected a number"] * 3
     assert last.name == "not tried" and "changed arguments: the template takes 10 s" in last.message

@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
+from behavesim.application.experiment.plan import plan, read_experiment
 from behavesim.base.config import cores
+from behavesim.state.events import NotAdded
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
+from tests.store.written import written
 
 TASK = '''
 import numpy as np
@@ -132,6 +135,24 @@ def test_asking_a_model_takes_an_estimate_and_consent(
     assert declined.code == 1
     assert "Go ahead?" in declined.err
     assert not (files / "runs").exists()
+
+
+def test_a_run_that_lacks_only_its_recommended_program_asks_no_model(
+    behavesim: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "model.toml").write_text(
+        'name = "paid"\ntasks = ["tsp"]\nmethods = ["best-of-n"]\nseeds = 1\n'
+        '[settings]\nproposer = "openai"\nbudget = 2\n'
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    (run,) = plan(read_experiment(files / "model.toml"), "openai")
+    folder = RunFolder(files / "runs/paid" / run.name)
+    folder.path.mkdir(parents=True)
+    folder.write_settings(run.settings.flat())
+    written(folder.journal, [NotAdded(0), NotAdded(1)])
+    planned = behavesim("experiment", "model.toml", "--dry-run")
+    assert (planned.code, planned.out.split()) == (0, [run.name])
+    assert "requests" not in planned.err
 
 
 @pytest.mark.parametrize(("is_file", "said"), [(True, "File exists"), (False, "Permission denied")])

@@ -60,6 +60,15 @@ def test_a_program_s_numbers_are_tuned_and_the_tuned_file_is_written_beside_it(b
     assert "mine.tuned.py" in ended.err
 
 
+def test_a_tuned_template_is_written_where_a_file_is_named(behavesim: Command, mine: Path) -> None:
+    task = mine.with_name("cities.py")
+    task.write_text(
+        Path(CITIES).read_text().replace("    endless = True", f"    endless = True\n    template = {PROGRAM!r}")
+    )
+    ended = behavesim("tune", task, "template", "--evaluations", 40, "--workers", 2, "--out", "found.py", "--json")
+    assert mine.with_name("found.py").read_text() == ended.document["after"]["source"] != PROGRAM
+
+
 def test_the_same_seed_tunes_alike_on_any_number_of_workers_and_from_python(behavesim: Command, mine: Path) -> None:
     once = behavesim("tune", CITIES, "mine.py", "--evaluations", 12, "--workers", 1, "--json").document
     again = behavesim("tune", CITIES, "mine.py", "--evaluations", 12, "--workers", 4, "--json").document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from behavesim.state.events import (
     Rejected,
     Reply,
     Responded,
+    RunForked,
     RunResumed,
     Tuning,
 )
@@ -152,9 +153,11 @@ async def test_nothing_is_left_of_tuning_without_a_share_or_with_too_small_a_one
     assert [trials_each(*each) for each in ((2, 30), (5, 30), (5, 100), (0.5, 50))] == [30, 75, 100, FEWEST_TRIALS]
 
 
-def audited(events: list[Event], settings: Mapping[str, Any]) -> list[int]:
-    """The places of replies and decisions that do not follow from the events before them."""
+def audited(events: list[Event], settings: Mapping[str, Any], before: Sequence[Event] = ()) -> list[int]:
+    """The places of replies and decisions that do not follow from the events before them, `before` included."""
     audit, wrong = Audit(fitting(settings), Hurdles()), []
+    for event in before:
+        audit.take(event)
     for place, event in enumerate(events):
         if isinstance(event, Responded) and audit.reply(event) != event:
             wrong.append(place)
@@ -162,6 +165,19 @@ def audited(events: list[Event], settings: Mapping[str, Any]) -> list[int]:
             wrong.append(place)
         audit.take(event)
     return wrong
+
+
+async def test_a_fork_that_tunes_no_more_gives_up_an_open_tuning_and_is_verified() -> None:
+    journal = MemoryJournal()
+    await ended(journal, "best-of-n", 0, budget=10, tune=4.0)
+    begun = list(journal.events()).index(tuned(journal)[0]) + 1
+    fork = MemoryJournal(journal.rows[:begun])
+    settings = {**SMALL, "method": "best-of-n", "budget": 10, "tune": 0.0}
+    await fork.append([RunForked("first", fitting(settings).flat(), {})])
+    state: RunState = (await ended(fork, "best-of-n", 0, budget=10, tune=0.0)).state
+    assert (len(tuned(fork)), state.questions, state.open) == (1, 10, {})
+    events = list(fork.events())
+    assert audited(events[begun:], settings, events[:begun]) == []
 
 
 async def test_a_verification_notices_trials_that_are_forged() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,11 +29,13 @@ def file_with(**values: Any) -> EvaluatorFile:
     return EvaluatorFile("openevolve", "evaluator.py", "first.py", **values)
 
 
-async def judge(file: EvaluatorFile, *scores: float | None) -> tuple[Verdict | Failure, list[str], int]:
+async def judge(
+    file: EvaluatorFile, *scores: float | None, instances: Sequence[int] = ()
+) -> tuple[Verdict | Failure, list[str], int]:
     """The verdict, what a person was told, and how many evaluations were left."""
     told: list[str] = []
     pool = Answering(*scores)
-    verdict = await EvaluatorJudge(pool, file, told.append).evaluate("")  # type: ignore[arg-type]
+    verdict = await EvaluatorJudge(pool, file, told.append, instances=instances).evaluate("")  # type: ignore[arg-type]
     return verdict, told, len(pool.scores)
 
 
@@ -86,6 +89,13 @@ async def test_a_leap_that_is_not_confirmed_counts_with_its_second_score() -> No
     found, told, _ = await judge(file_with(best_known=10.0), 12.0, None)
     assert isinstance(found, Failure) and (found.reason, found.cpu_s) == ("evaluator", 1.0)
     assert told[0].endswith("it fails (evaluator) and is rejected")
+
+
+async def test_a_mean_over_numbered_instances_that_leaps_is_measured_again_as_a_whole() -> None:
+    file = file_with(best_known=10.0)
+    found, told, left = await judge(file, 12.0, 14.0, 12.0, 13.0, instances=range(2))
+    assert isinstance(found, Verdict) and (found.score, found.scores, left) == (12.5, (12.0, 13.0), 0)
+    assert found.metrics == {LEAPED: pytest.approx(0.25)} and len(told) == 1
 
 
 async def test_a_score_near_the_best_known_is_measured_once() -> None:

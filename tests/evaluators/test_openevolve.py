@@ -236,6 +236,11 @@ def test_what_the_sandbox_refuses_an_evaluator_is_said_in_its_failure(tmp_path, 
     assert found.failure == said
 
 
+def test_a_key_of_a_configuration_that_is_left_blank_is_as_if_it_were_missing(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("evaluator:\n  cascade_evaluation:\n  cascade_thresholds:\n  timeout: 7\n")
+    assert read_configuration(tmp_path / "config.yaml", 2).values == {"thresholds": (0.5, 0.75), "timeout_s": 7.0}
+
+
 def test_a_configuration_that_is_no_yaml_is_refused_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("evaluator:\n  timeout: [1,\n")
     with pytest.raises(UsageError, match=r"config\.yaml is no YAML: while parsing .*line 3, column \d+") as refused:

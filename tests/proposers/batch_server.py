@@ -32,7 +32,7 @@ class BatchServer(ChatServer):
     """Carries out batches with `behaviour`, one line after another; nothing ends while `is_open` is False.
 
     `steps` has the requests so far: "upload", "create", "list", "look", "output", "delete". `deleted` are names of
-    files, which stay in `files`, too. `fault` replaces the answer to a step
+    files, which stay in `files`, too, and are not found any more. `fault` replaces the answer to a step
     before it is carried out, `lost` after. `ends` says how a batch ends; lines whose number is in `undone` stay
     undone then.
     """
@@ -92,7 +92,7 @@ class BatchServer(ChatServer):
             case "delete" if name in self.files:
                 self.deleted.append(name)
                 return document({"id": name, "object": "file", "deleted": True})
-            case "output" if name in self.files:
+            case "output" if name in self.files and name not in self.deleted:
                 return Answer(body=self.files[name])
         return fails(404, f"No such thing: {name}")
 

@@ -25,6 +25,7 @@ from behavesim.proposers.openai_settings import OPENAI, OpenAISettings
 from behavesim.proposers.prices import PriceList
 from behavesim.reports.next_steps import ending
 from behavesim.state.events import BatchSent, Responded, RunResumed
+from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES
 from tests.proposers import chat_server as chat
@@ -152,6 +153,7 @@ async def test_of_a_batch_that_is_half_read_the_rest_is_read_again(
     with sqlite3.connect(launch.folder.journal) as journal:
         answered = [seq for seq, _, event in read_events(launch.folder.journal) if isinstance(event, Responded)]
         journal.execute("DELETE FROM events WHERE seq > ?", (answered[1],))
+    server.deleted.clear()  # as the run did not come that far
     assert len(Run.load(launch.folder.path).state.batched) == 2
     run = await resumed(launch)
     assert run.state.digest() == alone.state.digest()
@@ -188,6 +190,20 @@ async def test_batches_that_are_left_behind_are_counted_and_their_prompts_asked_
     assert (run.state.digest(), summary(run).unanswered) == (alone.state.digest(), 4)
     (resume,) = [event for _, _, event in read_events(launch.folder.journal) if isinstance(event, RunResumed)]
     assert resume.unanswered == 4
+
+
+async def test_a_fork_asks_its_own_prompts_and_leaves_a_batch_to_the_run_that_paid_for_it(
+    server: BatchServer, tmp_path: Path
+) -> None:
+    server.is_open = False
+    launch = launched(tmp_path, budget=4)
+    await killed(lambda: session.begin(launch, unseen, pytest.fail), server, lambda: "look" in server.steps)
+    server.is_open = True
+    fork = next_launch(launch.folder, {}, fork=RunFolder(tmp_path / "fork"))
+    forked = (await session.fork(fork, launch.folder, unseen, pytest.fail)).run
+    run = await resumed(launch)
+    assert (run.state.registered, run.state.digest()) == (4, forked.state.digest())
+    assert [len(batch.billed) for batch in server.batches.values()] == [4, 4]
 
 
 async def test_what_a_batch_leaves_undone_is_asked_in_the_next_and_given_up_after_three(

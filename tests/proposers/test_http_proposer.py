@@ -16,8 +16,8 @@ import behavesim as bs
 from behavesim.application.verification import verify_runs
 from behavesim.base.errors import JournalError, ProposerError, UsageError
 from behavesim.proposers.http import ADDRESS, HttpProposer
-from behavesim.proposers.posted import PostedSettings
-from behavesim.state.events import Asked, Evaluated, Reply, Responded
+from behavesim.proposers.posted import PostedPrograms, PostedSettings
+from behavesim.state.events import TUNE, Asked, Evaluated, Rejected, Reply, Responded
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
@@ -228,6 +228,40 @@ async def test_looks_at_the_journal_that_fail_are_told_once_and_followed_by_othe
     ]
 
 
+async def test_each_program_is_told_its_own_outcome_also_one_that_repairs_another(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.proposers.posted.LOOK_S", 0.01)
+    async with (
+        PostedPrograms.of(PostedSettings(), context(folder=begun)) as proposer,
+        SqliteJournal(begun / "run.db") as journal,
+    ):
+        first, second = (asyncio.create_task(proposer.evaluate(each)) for each in (FAULTY, NEAREST))
+        reply = await proposer.propose(prompt(), 0)
+        rejected = Rejected(0, "evaluation", "exception", "no such node")
+        await journal.append([Asked(0, (), None, prompt()), Responded(0, reply), rejected])
+        repair = await proposer.propose(prompt(), 0)  # which gets the program that waits, before the journal is read
+        assert (await first, second.done()) == (rejected, False)
+        outcome = Evaluated(0, "", 7.0, (), ())
+        await journal.append([Asked(0, (), None, prompt()), Responded(0, repair), outcome])
+        assert await second == outcome
+        assert await proposer.evaluate(FAULTY) == rejected
+
+
+async def test_candidates_that_the_machine_tunes_leave_the_agent_its_budget(begun: Path) -> None:
+    async with (
+        PostedPrograms.of(PostedSettings(), context(folder=begun, budget=2)) as proposer,
+        SqliteJournal(begun / "run.db") as journal,
+    ):
+        replies = [Reply(FARTHEST, "http"), Reply("tuned", TUNE), Reply("", TUNE)]
+        await journal.append([Responded(number, reply) for number, reply in enumerate(replies)])
+        await proposer.follow()
+        assert proposer.left == 1
+        posted = asyncio.create_task(proposer.evaluate(NEAREST))  # while no candidate waits
+        assert NEAREST in (await proposer.propose(prompt(), 3)).text
+        posted.cancel()
+
+
 async def test_whatever_else_ends_the_looks_ends_the_run(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with HttpProposer.of(PostedSettings(), context(folder=begun)) as proposer:
         asking = asyncio.create_task(proposer.propose(prompt(), 0))
@@ -253,6 +287,6 @@ async def test_no_program_and_no_text_of_the_journal_is_held(begun: Path) -> Non
             await journal.append([*said, Evaluated(number, text, 7.0, (7.0,), (tour,), thought=text)])
     async with HttpProposer.of(PostedSettings(), context(folder=begun)) as proposer:
         await proposer.follow()
-        held = len(pickle.dumps((proposer._numbers, proposer.outcomes)))
+        held = len(pickle.dumps((proposer._numbers, proposer._replies, proposer._outcome_of, proposer.outcomes)))
         assert len(proposer._numbers) == count
     assert held < 1_000 * count

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from behavesim.application.console import moment_of
 from behavesim.base.tokens import Usage
 from behavesim.engine.admission import settings_from_person
 from behavesim.reports.live import LiveRun, spending
 from behavesim.state.events import Asked, Prompt, Reply, Responded, RunStarted
 from behavesim.state.state import RunState
 from behavesim.task import Objective
+from tests.analysis.journals import feasible, journalled, started
 
 
 def spent(replies: int = 10, cost_usd: float | None = 0.5, rate: float = 2.0, **caps: Any) -> dict[str, str]:
@@ -49,3 +52,10 @@ def test_an_unknown_rate_is_not_said_to_be_none() -> None:
 
 def test_nothing_is_said_where_nobody_was_asked() -> None:
     assert spent(replies=0, cost_usd=0.0) == {}
+
+
+def test_a_run_that_was_gone_on_with_is_shown_with_its_last_budget(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "run", started(budget=20), feasible(0, 5.0))
+    assert moment_of(run).settings.budget == 20
+    run.folder.write_settings({**run.settings.flat(), "budget": 60})
+    assert moment_of(run).settings.budget == 60

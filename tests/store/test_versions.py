@@ -72,6 +72,13 @@ def test_a_copy_is_whole(journal: Path, tmp_path: Path) -> None:
     assert list(read_events(tmp_path / "copy.db")) == list(read_events(journal))
 
 
+def test_a_copy_that_fails_is_an_error_of_one_line(journal: Path, tmp_path: Path) -> None:
+    journal.write_bytes(b"x" * 4096)
+    with pytest.raises(JournalError, match=r"run\.db: file is not a database; the file is damaged"):
+        copy_journal(journal, tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+
+
 async def test_a_clock_that_jumps_changes_no_time_within_a_session(tmp_path: Path) -> None:
     wall, steady = iter([1_000.0, 500.0]), iter([10.0, 11.0, 14.0, 100.0, 100.0, 102.0])
     path = tmp_path / "run.db"

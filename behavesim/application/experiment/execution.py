@@ -22,7 +22,7 @@ from behavesim.application import session
 from behavesim.application.console import show_search
 from behavesim.application.evaluation import reports_of
 from behavesim.application.experiment.plan import Experiment, Planned
-from behavesim.base.config import differences
+from behavesim.base.config import Settings, differences
 from behavesim.base.errors import INTERRUPTED, BehavesimError, UsageError
 from behavesim.base.text import printable
 from behavesim.engine.build import Launch, start_shared_cluster
@@ -33,7 +33,7 @@ from behavesim.sandbox.processes import die_with_parent
 from behavesim.state.settings import settings_from_journal
 from behavesim.store.database import is_spent, progress
 from behavesim.store.folder import RunFolder
-from behavesim.task import TaskReference
+from behavesim.task import TaskReference, instances_of
 
 
 def unfinished_runs(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
@@ -52,7 +52,11 @@ def _is_finished(run: Planned, folder: RunFolder) -> bool:
         raise UsageError(f"the run {run.name} was made under other settings: {listed}; rename the experiment")
     settings, found = run.settings, progress(folder.journal)
     is_over = is_spent(folder.journal, settings.budget, settings.tune > 0)
-    return is_over and (found.recommended or not settings.recommend)
+    return is_over and (found.recommended or not settings.recommend or not _can_recommend(settings))
+
+
+def _can_recommend(settings: Settings) -> bool:
+    return len(instances_of(TaskReference(settings.task).load(), "validation")) > 0
 
 
 class Execution:

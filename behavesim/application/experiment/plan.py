@@ -285,8 +285,9 @@ class CostEstimate:
         """The estimate as a text, with what it is based on in brackets."""
         tokens, answered = self.tokens, self.answered
         price = "at an unknown price" if self.cost_usd is None else f"about ${self.cost_usd:,.2f}"
-        guess = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
-        source = f"as in the {answered:,} requests so far" if answered else guess
+        source = f"as in the {answered:,} requests so far"
+        if not answered:
+            source = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
         models = ", ".join(self.models) or "the proposer"
         about = f"about {tokens.calls:,} requests to {models}, {tokens.prompt:,} tokens in, {tokens.completion:,} out"
         return f"{about}, {price} ({source})"

@@ -197,7 +197,7 @@ class AssistantsRun:
         await asyncio.to_thread(advise, self.launch.folder, text)
         for _ in range(int(ADVICE_S / 0.1)):
             told = await self.status()
-            if text in told["quoted"]["advice"]:
+            if " ".join(text.split()) in told["quoted"]["advice"]:  # as the run has it
                 return {"said": "The advice is in force.", "budget": told["budget"]}
             await asyncio.sleep(0.1)
         return self._with_budget({"said": "The advice is kept; it is in force once the run goes on."})

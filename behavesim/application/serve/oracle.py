@@ -27,6 +27,7 @@ from behavesim.prompts.feedback import prose, quote_lines, sendable
 from behavesim.prompts.wording import AnswerFormat, contract
 from behavesim.reports.markup import markdown
 from behavesim.reports.sections import run_sections
+from behavesim.reports.words import program_name
 from behavesim.state.events import TEMPLATE
 from behavesim.task import InWords, Metrics, Task, instances_of
 from behavesim.task.verdict import Failure, Verdict
@@ -79,7 +80,6 @@ class Oracle:
         with self._lock:
             run = self._followed()
             found = summary(run)
-            best = None if found.best is None else _worth(run.scored(run.candidate(found.best.candidate)))
             return {
                 "run": found.run,
                 "state": found.state,
@@ -87,8 +87,9 @@ class Oracle:
                 "feasible": found.feasible,
                 "rejected": dict(found.rejected),
                 "template": None if found.template is None else _worth(found.template),
-                "best": best,
+                "best": None if found.best is None else _worth(found.best),
                 "beats_template": None if found.best is None or found.gain is None else found.gain > 0,
+                "told_apart": found.told_apart,  # whether that is more than chance explains
                 "recommended": None if found.recommended is None else found.recommended.candidate,
                 "quoted": {"advice": [sendable(each.text) for each in found.advice if each.until is None]},
             }
@@ -244,16 +245,12 @@ def _said(run: Run, again: Candidate | None, nearest: Sequence[Told]) -> str:
     parts = ""
     if other is not None:
         at = other["parts_at"]
-        parts = f"parts from {_name(other['candidate'])} (score {other['score']:.6g}) at step {at['step']} of "
+        parts = f"parts from {program_name(other['candidate'])} (score {other['score']:.6g}) at step {at['step']} of "
         parts += f"{at['instance']}; their similarity is {other['similarity']:.3f}"
     if again is not None:
-        found = f"You have found {_name(again.candidate)} again (score {again.score:.6g}): the same on all instances."
-        return f"{found} It {parts}." if parts else found
+        found = f"You have found {program_name(again.candidate)} again (score {again.score:.6g})"
+        return f"{found}: the same on all instances.{f' It {parts}.' if parts else ''}"
     return f"New behaviour: it {parts}." if parts else "New behaviour."
-
-
-def _name(candidate: int) -> str:
-    return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
 
 
 def _leader(run: Run) -> Candidate | None:

@@ -26,7 +26,7 @@ from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
 from behavesim.reports.page.html import Page, comparison_page, run_page
 from behavesim.store.database import origin, read_last_event
-from behavesim.store.folder import RunFolder
+from behavesim.store.folder import HELD_OUT, RunFolder
 from behavesim.store.reading import read_texts
 
 V = TypeVar("V")
@@ -144,8 +144,9 @@ class ShownRun:
 
     def _snapshot(self) -> Snapshot:
         run, events = self._current()
-        # the number of events alone could be that of an earlier run in this folder
-        about = sha256(repr((self._origin, run.folder.notes)).encode()).hexdigest()[:12]
+        # the number of events alone could be that of an earlier run in this folder, or from before programs were tried
+        beside = run.folder.notes, run.folder.kept(HELD_OUT)
+        about = sha256(repr((self._origin, beside)).encode()).hexdigest()[:12]
         version = f"{events}{'+' if run.is_held else ''}-{about}"
         if self._last is not None and version == self._last.version:
             return self._last

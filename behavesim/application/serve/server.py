@@ -110,7 +110,7 @@ class _Site:
                 web.get(f"{self._root}compare", self._compare),
                 web.get(f"{self._root}runs/{{run:.+}}", self._page),
                 web.get(f"{self._root}document/{{run:.+}}", self._document),
-                web.get(f"{self._root}texts/{{candidate:\\d+}}/{{run:.+}}", self._texts),
+                web.get(f"{self._root}texts/{{candidate:\\d{{1,9}}}}/{{run:.+}}", self._texts),
             ]
         )
         runner = web.AppRunner(

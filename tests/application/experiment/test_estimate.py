@@ -60,6 +60,12 @@ def test_it_goes_by_what_the_runs_so_far_took_and_counts_what_is_left(tmp_path: 
     assert found.answered == 3
 
 
+def test_runs_that_lack_only_their_recommended_program_ask_for_nothing_more(tmp_path: Path) -> None:
+    went_so_far(tmp_path, "asked", 100, Usage(600, 0, 60, 0))
+    found = estimate([planned("asked")], [planned("asked")], tmp_path)
+    assert found.sentence.endswith(", about $0.00 (as in the 1 requests so far)")
+
+
 def test_the_dearest_model_counts_and_an_unknown_price_makes_the_cost_unknown(tmp_path: Path) -> None:
     dearest = [planned("a", models={"gpt-5-nano": 1.0, "gpt-4.1-nano": 1.0})]
     found = estimate(dearest, dearest, tmp_path)

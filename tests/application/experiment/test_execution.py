@@ -21,6 +21,16 @@ from behavesim.store.folder import RunFolder
 from tests.crash.processes import FEW_CITIES
 from tests.store.written import written
 
+WITHOUT_VALIDATION = """
+from behavesim_tasks.tsp import TravellingSalesman
+
+class Unchecked(TravellingSalesman):
+    def instances(self, split):
+        return [] if split == "validation" else super().instances(split)
+
+task = Unchecked()
+"""
+
 
 def planned(name: str, **settings: Any) -> Planned:
     given = {"task": FEW_CITIES, "method": "best-of-n", "budget": 3, "recommend": False, **settings}
@@ -54,6 +64,12 @@ class TestUnfinished:
             events.insert(recommended, Recommended(0, {}))
         self.made(tmp_path, run, *events)
         assert unfinished_runs([run], tmp_path) == ([run] if is_left else [])
+
+    def test_a_run_of_a_task_without_validation_instances_needs_no_choice(self, tmp_path: Path) -> None:
+        (tmp_path / "task.py").write_text(WITHOUT_VALIDATION)
+        run = planned("first", task=str(tmp_path / "task.py"), recommend=True)
+        self.made(tmp_path, run, Added(0, "archive"), NotAdded(1), NotAdded(2))
+        assert unfinished_runs([run], tmp_path) == []
 
     def test_a_run_without_a_journal_is_still_to_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "first").mkdir()

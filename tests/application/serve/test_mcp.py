@@ -125,7 +125,7 @@ async def test_nearest_is_no_way_to_a_score_that_costs_nothing(tmp_path: Path) -
 
 async def test_advice_is_an_event_that_every_assistant_reads(tmp_path: Path) -> None:
     async with served(tmp_path) as client:
-        assert (await told(client, "advise", text="Look two steps ahead."))["said"] == "The advice is in force."
+        assert (await told(client, "advise", text="Look  two steps ahead."))["said"] == "The advice is in force."
         assert (await told(client, "status"))["quoted"]["advice"] == ["Look two steps ahead."]
     assert [event.text for event in programs_of(tmp_path / "first", Advised)] == ["Look two steps ahead."]
 

@@ -19,6 +19,7 @@ from aiohttp import ClientSession
 from behavesim.analysis.report import RunReport
 from behavesim.application.serve import served_runs, server
 from behavesim.base.errors import UsageError
+from behavesim.store.folder import HELD_OUT, RunFolder
 from behavesim.store.reading import read_prompt, read_reply
 from tests.analysis.journals import feasible, started, stopped, write
 
@@ -73,6 +74,9 @@ async def test_a_document_is_the_run_as_it_stands(address: str, client: ClientSe
         after = await later.json()
     assert scores(after) == [5.0, None, 3.0]
     assert answer.headers["ETag"] != later.headers["ETag"]
+    RunFolder(folder / "first").keep(HELD_OUT, "programs were tried on held-out instances")
+    async with client.get(f"{address}/document/first") as tried:
+        assert tried.headers["ETag"] != later.headers["ETag"]
 
 
 async def test_a_run_that_was_made_again_is_read_again(address: str, client: ClientSession, folder: Path) -> None:
@@ -364,7 +368,8 @@ async def test_the_prompt_and_the_reply_of_every_candidate_can_be_read(
     prompt, reply = read_prompt(folder / "first/run.db", 1), read_reply(folder / "first/run.db", 1)
     assert prompt is not None and texts["prompt"] == prompt.text
     assert texts["reply"] == ("" if reply is None else reply.text)
-    assert (await client.get(f"{address}/texts/1/other")).status == 404
+    for nobody in ("texts/1/other", f"texts/{'9' * 5000}/first"):
+        assert (await client.get(f"{address}/{nobody}")).status == 404
 
 
 async def test_runs_are_compared(address: str, client: ClientSession) -> None:
