@@ -193,10 +193,8 @@ def refuse_incomparable(fork: RunFolder, settings: Settings, task: Task) -> None
     A run that does not compare may hold such programs; each later decision of the fork would fail because of them.
     Raises JournalError if the copy cannot be read.
     """
-    state, known = (
-        RunState(task.objective),
-        Behaviours.of_run(settings, task, method_of_run(settings, task).uses_behaviour),
-    )
+    state = RunState(task.objective)
+    known = Behaviours.of_run(settings, task, method_of_run(settings, task).uses_behaviour)
     if not known.are_kept:
         return
     for _, _, event in read_events(fork.journal):

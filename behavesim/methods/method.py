@@ -26,7 +26,6 @@ from behavesim.state.events import (
     Added,
     Asked,
     CandidateId,
-    Evaluated,
     GroupName,
     NotAdded,
     NoteAsked,
@@ -242,7 +241,7 @@ def worst_first(programs: Iterable[Member]) -> list[Member]:
 
 def add_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
     """Return that a feasible candidate joins `group`, and that any other is not added."""
-    return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)
+    return Added(candidate.id, group) if candidate.is_feasible else NotAdded(candidate.id)
 
 
 def add_if_it_stays(

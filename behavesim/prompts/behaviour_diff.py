@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Asked, CandidateId, NoteAsked
+from behavesim.state.events import CandidateId
 from behavesim.task import InWords, Objective
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
@@ -91,11 +91,6 @@ class Parting:
         if lead[other] * lead[index] >= 0:
             return said
         return f"{said} It is the other way round on {self.words.instance(other)}, by {abs(lead[other]):.3g}."
-
-
-def shown_numbers(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
-    """Return the numbers of the programs that a request shows, worst first."""
-    return asked.parents if isinstance(asked, Asked) else asked.about
 
 
 def step_in_words(trajectory: AlgorithmRun, index: int, step: int, words: InWords) -> str:

@@ -109,9 +109,7 @@ def what_became(hint: Note) -> str:
 def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
     """Return the text of a candidate's prompt with the advice in force for that candidate at its end."""
     own = _advice(state, candidate)
-    # a prompt that candidates share has the advice to the last of them, one that was salvaged its own
-    last = "" if state.last_asked is None else _advice(state, state.last_asked.candidate)
-    return text.removesuffix(own).removesuffix(last) + own
+    return text.removesuffix(own) + own  # a prompt that was salvaged has it already
 
 
 def _advice(state: RunState, candidate: CandidateId) -> str:

@@ -12,7 +12,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.tokens import estimate_tokens
 from behavesim.programs.answer import add_fence
 from behavesim.programs.functions import without_docstrings
-from behavesim.prompts.behaviour_diff import Parting, shown_numbers
+from behavesim.prompts.behaviour_diff import Parting
 from behavesim.prompts.feedback import (
     ANGLE,
     DEFERRED,
@@ -103,10 +103,8 @@ class Prompts:
             "files": answering.files,
         }
         wording = Wording.load(settings.prompts, answering.variant)
-        objective, unseen = (
-            task.objective_on("search"),
-            settings.recommend and len(instances_of(task, "validation")) > 0,
-        )
+        objective = task.objective_on("search")
+        unseen = settings.recommend and len(instances_of(task, "validation")) > 0
         prompts = cls(wording, said, objective, InWords(task), settings, answering, documented, unseen)
         prompts._refuse_too_few_tokens()
         return prompts
@@ -151,7 +149,7 @@ class Prompts:
 
         A request for a program ends with the advice in force. Raises TaskError as `InWords` does.
         """
-        programs = shown_numbers(asked)
+        programs = asked.parents if isinstance(asked, Asked) else asked.about
         members = [state.members[each] for each in programs if each in state.members]
         has_leader = has_place(asked.prompt.text, "leader")
         told = {
@@ -272,15 +270,15 @@ class Prompts:
 
 def _contract(settings: Settings, task: Task) -> str:
     """Return a task's contract, for an evaluator with the place for what its first evaluation taught."""
-    has_place = isinstance(task, EvaluatorTask) and settings.prompt_feedback != "none"
-    said = sendable(contract(task, settings.timeout_s, settings.memory_mb, says_imports=not has_place))
+    is_deferred = isinstance(task, EvaluatorTask) and settings.prompt_feedback != "none"
+    said = sendable(contract(task, settings.timeout_s, settings.memory_mb, says_imports=not is_deferred))
     if settings.tune:
         comment = "# tune: 0.1 to 3" if task.suffix == ".py" else "tune: 0.1 to 3"
         said += (
             "\n- The machine tunes the numbers afterwards: invent the mechanism, and do not guess digits. "
             f"A comment such as `{comment}` gives the number of its line a range."
         )
-    return f"{said}{place('surroundings')}" if has_place else said
+    return f"{said}{place('surroundings')}" if is_deferred else said
 
 
 def _without_places(parts: Mapping[str, str]) -> dict[str, str]:

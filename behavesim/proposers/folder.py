@@ -14,7 +14,7 @@ from behavesim.base.errors import ProposerError, UsageError
 from behavesim.base.notices import Sparing
 from behavesim.base.text import one_line
 from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
-from behavesim.state.events import Prompt, Reply
+from behavesim.state.events import Prompt, Reply, note_number
 
 # The model's name in the journal and in `prices`: who really answers is unknown.
 MODEL = "folder"
@@ -79,7 +79,7 @@ class FolderProposer(Proposer[FolderSettings]):
         The hash is eight hexadecimal digits from the run's seed, the number and the prompt's text.
         """
         digest = hashlib.sha256(f"{self._seed}\n{number}\n{prompt.text}".encode(errors="replace")).hexdigest()
-        which = f"{number:05}" if number >= 0 else f"note-{-2 - number:05}"
+        which = f"{number:05}" if number >= 0 else f"note-{note_number(number):05}"
         return f"{which}-{digest[:8]}"
 
     def _put(self, name: str, text: str) -> None:

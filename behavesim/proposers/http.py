@@ -79,9 +79,7 @@ class HttpProposer(PostedPrograms):
         text = context.argument or "0"
         if not text.isdecimal() or int(text) > 65535:
             raise UsageError(f"http: takes a port from 0 to 65535 behind it, not {text!r}")
-        if context.folder is None:
-            raise UsageError("the proposer http serves a run, which needs a folder")
-        return cls(context.folder, context)
+        return super().of(settings, context)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -21,7 +21,7 @@ from behavesim.base.tokens import Usage
 from behavesim.programs.answer import interruption
 from behavesim.proposers.proposer import ProposerContext
 from behavesim.proposers.secrets import Secrets
-from behavesim.state.events import Reply
+from behavesim.state.events import Reply, note_number
 
 # Smallest number of failed requests of one prompt before silence stops a run: one late fault proves little.
 FEWEST = 3
@@ -271,7 +271,9 @@ class RetryPolicy:
         raise ProposerError(self._fatal)
 
     def _give_up(self, tries: PromptAttempts, message: str) -> None:
-        self.note_once_a_minute("given-up prompt", f"the prompt of candidate {tries.number} is given up: {message}")
+        assert tries.number is not None, "files and batches are not given up"
+        asked = f"candidate {tries.number}" if tries.number >= 0 else f"note {note_number(tries.number)}"
+        self.note_once_a_minute("given-up prompt", f"the prompt of {asked} is given up: {message}")
 
     def _silence_left_s(self, tries: PromptAttempts, message: str) -> float:
         """Return the seconds without a reply that are left; stop the run if none are."""

@@ -66,7 +66,7 @@ class BatchSent:
 
 
 def note_number(note: int) -> int:
-    """Return the number that `propose` gets for note number `note` (from 0): -2 and below, unlike any candidate's."""
+    """Return the number that `propose` gets for note `note` (from 0), -2 and below; and the note's for that number."""
     return -2 - note
 
 

@@ -284,6 +284,3 @@ class BehaviourGroups:
         way = replace(self._ways[number], count=self._ways[number].count + 1)
         is_better = self._sign * score > self._sign * way.score
         self._ways[number] = replace(way, score=score, idea=idea or way.idea) if is_better else way
-
-
-# Sentences of a person that the prompts of a run carry, from some candidate on until another.

@@ -12,7 +12,7 @@ from behavesim.audit.recover import RecoveredEvents
 from behavesim.engine.loop import Search
 from behavesim.prompts.feedback import with_advice
 from behavesim.proposers.replay import ReplayProposer, brought_again
-from behavesim.state.events import DECISIONS, Advised, Asked, Event, NoteAsked, NoteReceived, Prompt, Responded
+from behavesim.state.events import DECISIONS, Advised, Asked, Event, NoteAsked, NoteReceived, Responded
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode
 from tests.engine.toys import MemoryJournal, Toy, fitting, search
@@ -113,14 +113,9 @@ async def test_advice_changes_nothing_but_prompts_and_is_taken_once() -> None:
     assert said_in(events_of(journal)) == dict.fromkeys(range(44), f"- {FIRST}")
 
 
-def test_a_prompt_that_has_advice_already_gets_that_of_its_candidate_alone() -> None:
+def test_a_prompt_that_has_its_advice_already_gets_it_no_second_time() -> None:
     state = RunState(Toy.objective)
     assert with_advice("Write a program.", state, 0) == "Write a program."
     state.apply(Advised("a.txt", FIRST))
     once = with_advice("Write a program.", state, 0)
     assert once == f"Write a program.{HEADING}- {FIRST}" == with_advice(once, state, 0)
-    state.apply(Asked(0, (), None, Prompt(once, "improve")))
-    state.apply(Advised("b.txt", "Be brief."))
-    assert with_advice(once, state, 1) == f"{once}\n- Be brief."
-    state.apply(Advised("c.txt", ""))
-    assert with_advice(once, state, 1) == "Write a program."

@@ -174,7 +174,7 @@ async def test_a_port_that_is_taken_is_named(begun: Path) -> None:
             with pytest.raises(ProposerError, match=f"cannot take programs at port {port}: .*in use"):
                 await another.propose(prompt(), 0)
         asking.cancel()
-    with pytest.raises(UsageError, match="serves a run, which needs a folder"):
+    with pytest.raises(UsageError, match="posted programs are for a run, which needs a folder"):
         HttpProposer.of(PostedSettings(), context())
 
 

@@ -18,7 +18,7 @@ from behavesim.proposers.openai_answers import answer
 from behavesim.proposers.openai_settings import Terms
 from behavesim.proposers.retry import Completion, Fault, RetryLimits, RetryPolicy
 from behavesim.proposers.secrets import Secrets
-from behavesim.state.events import Reply
+from behavesim.state.events import Reply, note_number
 from behavesim.state.requests import Requests
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import OWN, context, openai_proposer, prompt, replies
@@ -174,6 +174,14 @@ async def test_a_prompt_longer_than_the_context_is_given_up_and_noted(
         texts = [reply.text for reply in await replies(proposer, 3)]
     assert texts == ["reply to p0", "", "reply to p2"]
     assert "candidate 1" in notes[0] and "the prompt is longer than the model takes" in notes[0]
+
+
+async def test_a_note_that_is_given_up_is_told_by_its_own_number(proposer_of: Any, server: Any) -> None:
+    server.behaviour = lambda asked: eval(TOO_LONG[0], vars(chat))
+    notes: list[str] = []
+    async with proposer_of(notes=notes.append) as proposer:
+        assert (await proposer.propose(prompt(), note_number(3))).fault
+    assert notes[0].startswith("the prompt of note 3 is given up: ")
 
 
 async def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(proposer_of: Any, server: Any) -> None:
