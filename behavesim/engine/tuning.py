@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -461,11 +462,11 @@ class Tunes:
         charged = state.trials + size * (state.tuning + 1)
         if not size or charged > self.share * state.registered_questions:
             return None
-        members = sorted(state.members.values(), key=lambda member: member.merit, reverse=True)
+        best = nlargest(CONSIDERED, state.members.values(), key=lambda member: member.merit)
         known = {member.candidate for member in state.tuned}
         able = [
             member
-            for member in members[:CONSIDERED]
+            for member in best
             if member.candidate not in known and member.candidate != TEMPLATE and _mechanism(self.task, member.source)
         ]
         mechanisms = {_mechanism(self.task, member.source) for member in state.tuned}
