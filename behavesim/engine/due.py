@@ -14,7 +14,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import PartError
 from behavesim.engine.tuning import next_tuned
 from behavesim.methods.method import Method
-from behavesim.proposers.proposer import Chooser, ProposerSettings, note_number
+from behavesim.proposers.proposer import Chooser, ProposerSettings
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -28,6 +28,7 @@ from behavesim.state.events import (
     Prompt,
     Regrouped,
     Rejected,
+    note_number,
 )
 from behavesim.state.race import next_in_race
 from behavesim.state.state import RunState

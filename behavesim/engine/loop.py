@@ -17,7 +17,6 @@ from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
 from behavesim.engine.tuning import Episodes, untuned
 from behavesim.methods.method import Method
-from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -36,6 +35,7 @@ from behavesim.state.events import (
     Rejected,
     Responded,
     RunStopped,
+    note_number,
 )
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
