@@ -25,7 +25,6 @@ from behavesim.engine.loop import Search
 from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.methods.method import Method
 from behavesim.programs.answer import add_fence
-from behavesim.proposers.proposer import note_number
 from behavesim.proposers.replay import repeat_advice, repeat_injected
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.state.behaviours import Behaviours
@@ -52,6 +51,7 @@ from behavesim.state.events import (
     Responded,
     RunForked,
     RunStarted,
+    note_number,
 )
 from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Judge, Postponed, unnoticed

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import PartError
-from behavesim.engine.tuning import Tunes
+from behavesim.engine.tuning import next_tuned
 from behavesim.methods.method import Method
-from behavesim.proposers.proposer import Chooser, ProposerSettings, note_number
+from behavesim.proposers.proposer import Chooser, ProposerSettings
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -27,6 +28,7 @@ from behavesim.state.events import (
     Prompt,
     Regrouped,
     Rejected,
+    note_number,
 )
 from behavesim.state.race import next_in_race
 from behavesim.state.state import RunState
@@ -73,8 +75,8 @@ class Rules:
         """Return the rules from a run's settings and its task."""
         chosen = settings.of_proposer
         choose = chosen.chooser(settings.seed) if isinstance(chosen, ProposerSettings) else None
-        tunes = Tunes.of(settings.tune, task)
-        return cls(settings.window, settings.repair, choose, settings.race, None if tunes is None else tunes.next_asked)
+        tunes = partial(next_tuned, settings.tune, task) if settings.tune else None
+        return cls(settings.window, settings.repair, choose, settings.race, tunes)
 
     def with_model(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked:
         """Return a question with the model that is to answer it; unchanged if the proposer chooses the model."""

@@ -17,7 +17,6 @@ from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
 from behavesim.engine.tuning import Episodes, untuned
 from behavesim.methods.method import Method
-from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -36,6 +35,7 @@ from behavesim.state.events import (
     Rejected,
     Responded,
     RunStopped,
+    note_number,
 )
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
@@ -97,7 +97,7 @@ class Search:
         self.observe = observe
         self.clock_every_s = clock_every_s
         self.requests = requests or Requests()
-        self.requests.batches.recorded_by(self._arrive)
+        self.requests.batches.record = self._arrive
         self._proposer = proposer
         self._episodes = episodes
         self._by_question = by_question
@@ -387,14 +387,14 @@ class Search:
             case Asked() | NoteAsked():
                 self._start_step(lambda: self._propose(event))
             case Responded(candidate):
-                self.requests.batches.answered(candidate)
+                self.requests.batches.when_answered(candidate)
                 opened, reply = self.state.open[candidate], event.reply
                 self._start_step(lambda: self._trials.outcome(opened, reply))
             case GoneOn(candidate):
                 racing = self.state.open[candidate]
                 self._start_step(lambda: self._trials.race(racing, event))
             case NoteReceived(number):
-                self.requests.batches.answered(note_number(number))
+                self.requests.batches.when_answered(note_number(number))
             case BatchSent():
                 self.requests.batches.committed(event)
 

@@ -1,6 +1,6 @@
 """Tuning: trials of a program with other numbers, and whether the best of them is better for certain.
 
-A run tunes too: the reply of some candidates is written by trials in place of a model (`Tunes`, `Episodes`).
+A run tunes too: the reply of some candidates is written by trials in place of a model (`next_tuned`, `Episodes`).
 
 `tuning_steps` decides: a pure generator asks for scores, and what it asks next follows from numbers, seed and answers
 alone. `tune_numbers` answers with the sandbox, and `verify` with what the journal holds. Values are drawn by CMA-ES
@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -438,45 +439,31 @@ def trials_each(share: float, budget: int) -> int:
     return 0 if purse < FEWEST_TRIALS else min(MOST_TRIALS, max(FEWEST_TRIALS, purse // 2))
 
 
-@dataclass(frozen=True)
-class Tunes:
-    """Decides which program of a run is tuned next; `share` is the setting `tune`."""
+def next_tuned(share: float, task: Task, state: RunState) -> Asked | None:
+    """Return the candidate that is the best program with its numbers tuned; None if there are no trials for it.
 
-    share: float
-    task: Task
-
-    @classmethod
-    def of(cls, share: float, task: Task) -> Tunes | None:
-        """Return the rule for a run on a task; None if it tunes nothing."""
-        return cls(share, task) if share else None
-
-    def next_asked(self, state: RunState) -> Asked | None:
-        """Return the candidate that is the best program with its numbers tuned; None if there are no trials for it.
-
-        There are `share` trials for each registered candidate; one under way counts with all that it may take. A
-        program is tuned once, and so are all that differ from it in numbers alone, or score as it does on each
-        instance: they behave alike. Only when no other is left, these get their turn, each once.
-        """
-        size = trials_each(self.share, state.budget)
-        charged = state.trials + size * (state.tuning + 1)
-        if not size or charged > self.share * state.registered_questions:
-            return None
-        members = sorted(state.members.values(), key=lambda member: member.merit, reverse=True)
-        known = {member.candidate for member in state.tuned}
-        able = [
-            member
-            for member in members[:CONSIDERED]
-            if member.candidate not in known and member.candidate != TEMPLATE and _mechanism(self.task, member.source)
-        ]
-        mechanisms = {_mechanism(self.task, member.source) for member in state.tuned}
-        scores = {member.scores for member in state.tuned}
-        new = (
-            member
-            for member in able
-            if member.scores not in scores and _mechanism(self.task, member.source) not in mechanisms
-        )
-        chosen = next(new, None) or next(iter(able), None)
-        return None if chosen is None else _asked(state, chosen)
+    There are `share` trials, the setting `tune`, for each registered candidate; one under way counts with all that it
+    may take. A program is tuned once, and so are all that differ from it in numbers alone, or score as it does on each
+    instance: they behave alike. Only when no other is left, these get their turn, each once.
+    """
+    size = trials_each(share, state.budget)
+    charged = state.trials + size * (state.tuning + 1)
+    if not size or charged > share * state.registered_questions:
+        return None
+    best = nlargest(CONSIDERED, state.members.values(), key=lambda member: member.merit)
+    known = {member.candidate for member in state.tuned}
+    able = [
+        member
+        for member in best
+        if member.candidate not in known and member.candidate != TEMPLATE and _mechanism(task, member.source)
+    ]
+    mechanisms = {_mechanism(task, member.source) for member in state.tuned}
+    scores = {member.scores for member in state.tuned}
+    new = (
+        member for member in able if member.scores not in scores and _mechanism(task, member.source) not in mechanisms
+    )
+    chosen = next(new, None) or next(iter(able), None)
+    return None if chosen is None else _asked(state, chosen)
 
 
 @lru_cache(256)  # asked again at each decision while trials are to be had

@@ -171,8 +171,9 @@ class Prompts:
         # last, and within the tokens that the rest leaves: these words are the first that a prompt can do without
         scores = tuple(each.scores for each in members)
         parting = Parting(programs, scores, self.in_words, self.objective, state.tried.best_scores)
+        ways = behaviours.ways()  # also where no text has $tried: until it is called, all trajectories are held
         told = {
-            "tried": lambda: ways_in_words(behaviours.ways(), attempts_in_words(state, members, asked.prompt.operator)),
+            "tried": lambda: ways_in_words(ways, attempts_in_words(state, members, asked.prompt.operator)),
             "behaviour": lambda: parting.in_words(behaviours),
         }
         prompt = fill_within_budget(prompt, told, self.settings.prompt_tokens)

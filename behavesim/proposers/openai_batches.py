@@ -62,8 +62,8 @@ class BatchSender:
         self._read: list[tuple[set[int], list[str]]] = []  # prompts whose replies are not committed, and their files
         self._deleting: set[asyncio.Task[None]] = set()
         self._has_replied = False
-        batches.when_gathered(self._send_gathered)
-        batches.when_answered(self._delete_read)
+        batches.when_gathered = self._send_gathered
+        batches.when_answered = self._delete_read
 
     async def aclose(self) -> None:
         """Stop waiting for batches; those that were sent go on at the endpoint. Wait up to DELETION_S for deletions."""

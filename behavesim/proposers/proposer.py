@@ -17,7 +17,6 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.plugins import as_part_errors
 from behavesim.proposers.prices import Prices
 from behavesim.state.events import Prompt, Reply
-from behavesim.state.events import note_number as note_number
 from behavesim.state.requests import Requests
 from behavesim.state.settings import PROPOSERS, proposer_parts
 from behavesim.state.state import RunState

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Self
 
 from behavesim.base.errors import ProposerError
-from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings, note_number
+from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import (
     INJECTED,
     TUNE,
@@ -22,6 +22,7 @@ from behavesim.state.events import (
     Prompt,
     Reply,
     Responded,
+    note_number,
 )
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events

@@ -24,10 +24,13 @@ class Batches:
 
     def __init__(self) -> None:
         self.earlier: dict[int, BatchSent] = {}
+        self.when_gathered: Callable[[], object] = lambda: None
+        """Called whenever `expected` is set to a number above 0."""
+        self.when_answered: Callable[[int], object] = lambda number: None
+        """Called with the number of each prompt once its reply is in the journal."""
+        self.record: Callable[[Event], object] = lambda event: None
+        """Hands an event of `commit` to the search for its journal."""
         self._expected = 0
-        self._gathered: Callable[[], object] = lambda: None
-        self._record: Callable[[Event], object] = lambda event: None
-        self._answered: Callable[[int], object] = lambda number: None
         self._commits: dict[BatchSent, asyncio.Future[None]] = {}
 
     @property
@@ -43,32 +46,16 @@ class Batches:
         """
         self._expected = prompts if is_all else 0
         if self._expected:
-            self._gathered()
+            self.when_gathered()
         try:
             yield
         finally:
             self._expected = 0
 
-    def when_gathered(self, call: Callable[[], object]) -> None:
-        """Set the function `call`, which is called whenever `expected` is set to a number above 0."""
-        self._gathered = call
-
-    def recorded_by(self, record: Callable[[Event], object]) -> None:
-        """Set the function `record`, by which `commit` hands an event to the search for its journal."""
-        self._record = record
-
-    def when_answered(self, call: Callable[[int], object]) -> None:
-        """Set the function `call`, which gets the number of each prompt once its reply is in the journal."""
-        self._answered = call
-
-    def answered(self, number: int) -> None:
-        """Say that the reply to the prompt of this number is in the journal."""
-        self._answered(number)
-
     async def commit(self, event: BatchSent) -> None:
         """Hand an event to the search, and return once it is in the journal."""
         committed = self._commits[event] = asyncio.get_running_loop().create_future()
-        self._record(event)
+        self.record(event)
         await committed
 
     def committed(self, event: BatchSent) -> None:

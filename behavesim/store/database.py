@@ -160,7 +160,8 @@ class Progress:
     completion_tokens: int
 
 
-_COUNT = "SELECT type, count(*) FROM events GROUP BY type"
+_TUNED = "SELECT candidate FROM events WHERE type = 'Asked' AND payload LIKE '%\"operator\":\"tune\"%'"
+_QUESTIONS = f"SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded') AND candidate NOT IN ({_TUNED})"
 # rows are numbered in the order of the commits: a choice counts if it is behind all that it could have chosen from
 _RECOMMENDED = """
 SELECT coalesce(max(seq), 0) > (
@@ -178,13 +179,9 @@ FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.typ
 def progress(journal: Path) -> Progress:
     """Return the counts of a run; raises JournalError, as all queries here do, if the journal cannot be read."""
     with open_database(journal) as db:
-        counts = dict(db.execute(_COUNT).fetchall())
+        [(registered,)] = db.execute(_QUESTIONS)
         [(recommended,)] = db.execute(_RECOMMENDED)
         calls, prompt, completion = db.execute(_TOKENS).fetchone()
-        [(tuned,)] = db.execute(
-            f"SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded') AND candidate IN ({_TUNED})"
-        )
-    registered = counts.get("Added", 0) + counts.get("NotAdded", 0) - tuned
     return Progress(registered, bool(recommended), calls, prompt, completion)
 
 
@@ -196,8 +193,7 @@ def count_registered(path: Path) -> int:
 
 def count_questions(path: Path) -> int:
     """Return the number of registered candidates that a budget counts: not those whose numbers the machine tuned."""
-    query = f"SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded') AND candidate NOT IN ({_TUNED})"
-    [(count,)] = _rows(path, query)
+    [(count,)] = _rows(path, _QUESTIONS)
     return int(count)
 
 
@@ -209,9 +205,6 @@ def is_spent(path: Path, budget: int, tunes: bool) -> bool:
     ends = "SELECT type, payload FROM events WHERE type IN ('RunStopped', 'RunResumed', 'RunForked') ORDER BY seq DESC"
     last = _rows(path, f"{ends} LIMIT 1")
     return not tunes or any(kind == "RunStopped" and '"reason":"budget"' in payload for kind, payload in last)
-
-
-_TUNED = "SELECT candidate FROM events WHERE type = 'Asked' AND payload LIKE '%\"operator\":\"tune\"%'"
 
 
 def read_first_time(path: Path) -> float | None:

@@ -17,7 +17,7 @@ from behavesim.state.events import TEMPLATE, Added, CandidateId, Evaluated, NotA
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory
-from tests.engine.toys import Toy, fitting
+from tests.engine.toys import Toy, finished, fitting
 
 RAW, CLIPPED = BehaveSim(4.0, clip=False), BehaveSim(4.0)
 ORDERS = [[0, 1, 2, 3], [0, 1, 3, 2], [3, 2, 1, 0], [3, 2, 0, 1], [1, 0, 3, 2], [0, 1, 2, 3]]
@@ -92,6 +92,12 @@ def test_members_that_are_gone_are_forgotten_and_the_others_kept(event: Added | 
     assert known.similarities(3, [2, 1]) == {2: sim(3, 2), 1: sim(3, 1)}
     with pytest.raises(PartError, match="candidate 0, which is no feasible program"):
         known.similarities(3, [0])
+
+
+async def test_what_programs_did_is_not_held_where_no_prompt_says_it() -> None:
+    run = await finished({"budget": 20, "window": 4, "method": "best-of-n", "prompt_feedback": "behaviour"})
+    assert run.state.tally.feasible > 10
+    assert len(run.behaviours._waiting) <= 4
 
 
 def test_elites_are_chosen_from_all_members_however_many_came_since_the_last_time() -> None:
