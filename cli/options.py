@@ -225,7 +225,7 @@ def read_run(runs_dir: Path, run: str) -> Run:
 
     folder = RunFolder.find(runs_dir, run)
     busy(f"reading {folder.run}")
-    return Run.load(folder.path)
+    return Run.load(folder)
 
 
 CandidateName = Annotated[

@@ -62,7 +62,7 @@ def recommend(
     folders = run_folders(runs_dir, runs)
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
-    run, found, tried = Run.load(folders[0].path), None, tuple[Rival, ...]()
+    run, found, tried = Run.load(folders[0]), None, tuple[Rival, ...]()
     task = run.task()
     if isinstance(task, EvaluatorTask) and (said := absence(task, "validation", run.settings.task)):
         tell(f"{said}; so the best program stands: {run.folder.best}")

@@ -184,7 +184,7 @@ def _refuse_unknown(names: Sequence[str], runs: int) -> None:
 def _load_runs(folders: Sequence[RunFolder]) -> list[Run]:
     """Read runs from their journals, and say so on stderr if that is a terminal."""
     busy(f"reading {folders[0].run if len(folders) == 1 else count_noun(len(folders), 'run')}")
-    return [Run.load(folder.path) for folder in folders]
+    return [Run.load(folder) for folder in folders]
 
 
 def _write(

@@ -101,7 +101,7 @@ def watch(
 
     The run is not changed.
     """
-    followed = Run.load(run_folder(runs_dir, run).path)
+    followed = Run.load(run_folder(runs_dir, run))
     asyncio.run(watched(followed))
     typer.echo(plain(moment_of(followed)), err=True)  # what the live view showed may have been older
     typer.echo(f"run {followed.folder.run}: {state_of(followed)}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,9 +326,13 @@ def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], f
 
 @dataclass(frozen=True)
 class GroupProgram(Scored):
-    """A program on the map of groups; `elsewhere` is its distance to the nearest program of another group."""
+    """A program on the map of groups; `elsewhere` is its distance to the nearest program of another group.
+
+    `run` is the name of its run, or the path of the run's `folder` if another run on the map has the same name.
+    """
 
     run: str
+    folder: Path
     group: int
     source: str
     x: float
@@ -364,8 +371,18 @@ def map_groups(groups: Sequence[Sequence[Run]]) -> SharedMap:
     of_group = np.array([group for group, _, _ in chosen])
     elsewhere = [_nearest_elsewhere(row, of_group, of_group[place]) for place, row in enumerate(distances)]
     far = first.settings.shortlist_radius * median_distance(distances)
+    homes = Counter(folder.run for folder in {run.folder for run in chain(*groups)})
     programs = tuple(
-        GroupProgram(*run.scored(each).cells, run.folder.run, group, each.source or "", x, y, apart)
+        GroupProgram(
+            *run.scored(each).cells,
+            run.folder.run if homes[run.folder.run] == 1 else str(run.folder.path),
+            run.folder.path,
+            group,
+            each.source or "",
+            x,
+            y,
+            apart,
+        )
         for (group, run, each), (x, y), apart in zip(chosen, points.tolist(), elsewhere, strict=True)
     )
     return SharedMap(programs, kept, far, tuple(_alone(programs, group, far) for group in range(len(groups))))

@@ -274,7 +274,7 @@ def comparison(
     (`group_tests`), and use unfinished runs only if `tests_unfinished`. If fewer than two runs remain without repeats,
     there are no groups and no tasks. Raises UsageError if a user's own metric fails, or there is no group `against`.
     """
-    runs = [add_metrics(run, metrics) for run in runs]
+    runs = [add_metrics(run, metrics) for run in _name_apart(runs)]
     again = set(repeats(runs))  # counted once, since copies are no independent samples
     counted = [run for place, run in enumerate(runs) if place not in again]
     groups = group_runs(counted) if len(counted) > 1 else []
@@ -296,6 +296,16 @@ def comparison(
         untested=() if tests_unfinished else tuple(unfinished),
         ranks=_ranks(tested, tasks, metrics),
     )
+
+
+def _name_apart(runs: Sequence[RunReport]) -> list[RunReport]:
+    """Return the reports; those of different folders that share a name have their folders' paths as names."""
+    # names are unique in one folder of runs only, and tables, files and tests tell runs apart by them
+    homes = Counter(name for name, _ in {(run.summary.run, run.origin.folder) for run in runs})
+    return [
+        run if homes[run.summary.run] == 1 else replace(run, summary=replace(run.summary, run=str(run.origin.folder)))
+        for run in runs
+    ]
 
 
 def _ranks(tested: Sequence[RunGroup], tasks: Sequence[TaskComparison], metrics: Sequence[Metric]) -> Ranks | None:

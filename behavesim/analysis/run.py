@@ -105,13 +105,14 @@ class Run:
             self._take(at, event)
 
     @classmethod
-    def load(cls, path: str | Path, until: int | None = None) -> Self:
+    def load(cls, path: str | Path | RunFolder, until: int | None = None) -> Self:
         """Load a run by its folder or journal, or by its id, or the beginning of it, in the folder `runs`.
 
+        A path that `runs` holds, too, names the run there; a RunFolder is taken as it is.
         `until` is the number of events that are read; None means all. Raises UsageError if no run or several runs
         match, or if recorded settings are invalid, JournalError if the journal cannot be read.
         """
-        folder = RunFolder.find(Path("runs"), str(path))
+        folder = path if isinstance(path, RunFolder) else RunFolder.find(Path("runs"), str(path))
         with closing(read_events(folder.journal)) as events:  # else an event that is refused leaves the file open
             first = ((at, event) for _, at, event in islice(events, until))
             return cls(folder, first, count_registered(folder.journal))

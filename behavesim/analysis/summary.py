@@ -357,7 +357,7 @@ def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
         return _as_json().validate_json(text)
     from behavesim.analysis.run import Run
 
-    run = Run.load(folder.path)
+    run = Run.load(folder)
     return save_summary(run) if is_kept else summary(run)
 
 

@@ -89,7 +89,7 @@ def unpack_recording(recording: Recording, runs: Path) -> RunFolder:
 async def play_recording(folder: RunFolder, seconds: float) -> Run:
     """Show a finished run on stderr as it went on, but in `seconds` altogether, and return it."""
     times = [at for _, at, _ in read_events(folder.journal)]
-    run = Run.load(folder.path, until=1)
+    run = Run.load(folder, until=1)
     began = time.monotonic()
 
     def moment() -> LiveRun:

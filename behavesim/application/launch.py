@@ -163,7 +163,7 @@ def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
     # `RunFolder.find` takes the beginning of an id too, and would take a folder of programs for a run of that name
     if not RunFolder.is_named(runs_dir, text):
         return []
-    run = Run.load(RunFolder.find(runs_dir, text).path)
+    run = Run.load(RunFolder.find(runs_dir, text))
     return [(f"{run.folder.run}-{each.candidate}", each.source or "") for each in run.ranked()[:TOP]]
 
 

@@ -48,7 +48,7 @@ async def record_portfolio(
     """
     # the lock keeps a resumed search from writing to the journal between the choice and its event
     with folders[0].locked():
-        run, *others = [Run.load(folder.path) for folder in folders]
+        run, *others = [Run.load(folder) for folder in folders]
         runs = {each.folder.run: each for each in (run, *others)}
         async with validating(run, task, workers) as judge:
             event = await choose_portfolio(run, others, count, judge)
@@ -146,7 +146,7 @@ async def rivals_of_portfolio(
 
     `workers` is as for `record_portfolio`.
     """
-    runs = {folder.run: Run.load(folder.path) for folder in folders}
+    runs = {folder.run: Run.load(folder) for folder in folders}
     return await rivals(settings_here(runs[folders[0].run], workers), task, _sources(runs, found))
 
 

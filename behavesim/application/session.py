@@ -328,9 +328,9 @@ async def _wait_for_replies(launch: Launch) -> None:
 
 
 def _read(launch: Launch) -> LoadedRun:
-    from behavesim.application.python import load_run  # imported late: the first request does not wait for it
+    from behavesim.application.python import LoadedRun  # imported late: the first request does not wait for it
 
-    return load_run(launch.folder.path)
+    return LoadedRun.load(launch.folder)
 
 
 async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -132,9 +131,7 @@ def paper_charts(compared: RunComparison, runs: Sequence[Run], axis: str = "cand
         chart = curves_chart(compared, task, name, axis)
         yield from [] if chart is None else [chart]
     known = [run for run in compared.runs if run.diversity_over_time]
-    count = Counter(run.summary.run for run in known)
-    names = [run.summary.run if count[run.summary.run] == 1 else str(run.origin.folder) for run in known]
     if 1 <= len(known) <= BESIDE:
-        yield diversity_chart(dict(zip(names, (run.diversity_over_time for run in known), strict=True)))
+        yield diversity_chart({run.summary.run: run.diversity_over_time for run in known})
     if compared.ranks is not None:
         yield ranks_chart(compared.ranks)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.comparison import GroupTest, Pairs, TaskComparison, comparison, group_tests
+from behavesim.analysis.comparison import GroupTest, Pairs, TaskComparison, comparison, group_tests, verdicts
 from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.metrics import METRICS, reaching
@@ -160,6 +161,17 @@ def test_a_metric_of_which_neither_end_is_better_is_tested_nowhere() -> None:
     tested = {test.metric for entry in found.tasks for test in entry.tests}
     assert "best_gap" in tested
     assert tested <= {metric.name for metric in METRICS if metric.direction is not None}
+
+
+def test_runs_of_one_name_in_two_folders_are_told_apart_by_their_folders() -> None:
+    runs = [made(method, seed, gap + seed / 10) for method, gap in (("eoh", 0.0), ("niche", 1.0)) for seed in range(4)]
+    cut = unfinished(made("eoh", 4, 0.2), asked=50)
+    same_name = replace(runs[4], summary=replace(runs[4].summary, run=cut.summary.run))
+    other_folder = replace(same_name, origin=replace(same_name.origin, folder=Path("others")))
+    found = comparison([*runs[:4], cut, other_folder, *runs[5:]])
+    assert [run.summary.run for run in found.runs][4:6] == ["runs", "others"]
+    assert found.untested == ("runs",)
+    assert verdicts(found)[0].least_p == pytest.approx(2 / 70)
 
 
 def test_unfinished_runs_are_named_and_left_out_of_tests_and_ranks_unless_asked_for() -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
+from behavesim.analysis.summary import load_summary
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.similarity import BehaveSim
 from behavesim.state.events import Evaluated, Event, NotAdded, RunForked, RunResumed, RunStarted
+from behavesim.store.folder import RunFolder
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import (
     PROVENANCE,
@@ -241,6 +243,15 @@ def test_a_run_is_found_by_its_path_or_by_its_name_below_runs(tmp_path: Path, mo
     assert Run.load("first").folder.run == Run.load(tmp_path / "runs/first").folder.run == "first"
     with pytest.raises(UsageError, match="there is no run 'second'"):
         Run.load("second")
+
+
+def test_a_folder_is_taken_as_it_is_whatever_runs_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "first", started(seed=1))
+    write(tmp_path / "runs" / "first", started(seed=2))
+    monkeypatch.chdir(tmp_path)
+    (folder,) = RunFolder.all(Path())
+    assert Run.load(folder).settings.seed == load_summary(folder).seed == 1
+    assert Run.load(folder.path).settings.seed == 2
 
 
 def test_candidates_make_a_data_frame(tmp_path: Path) -> None:

@@ -31,6 +31,13 @@ def test_what_one_group_found_is_alone_where_nothing_of_the_others_is_near(tmp_p
     assert 0 in found.alone[0]
 
 
+def test_programs_of_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    first = journalled(tmp_path / "a" / "seed0", started(), feasible(0, 5.0))
+    second = journalled(tmp_path / "b" / "seed0", started(seed=8), feasible(0, 6.0))
+    found = map_groups([[first], [second]]).programs
+    assert [each.run for each in found] == [str(run.folder.path) for run in (first, second)]
+
+
 def test_groups_without_a_feasible_program_have_an_empty_map(tmp_path: Path) -> None:
     run = journalled(tmp_path / "a", started(), rejected(0, "timeout"))
     assert map_groups([[run], [run]]).alone == ((), ())

@@ -36,6 +36,14 @@ def test_files_hold_every_row(tmp_path: Path) -> None:
     assert [row["registered"] for row in rows["groups_over_time"][:2]] == ["10", "20"]
 
 
+def test_runs_of_one_name_in_two_folders_keep_their_groups(tmp_path: Path) -> None:
+    first, second = made("eoh", 0, 0.1), made("niche", 0, 0.2)
+    summary = replace(second.summary, run=first.summary.run)
+    second = replace(second, summary=summary, origin=replace(second.origin, folder=Path("others")))
+    rows = written(tmp_path, first, second)["runs"]
+    assert [(row["run"], row["group"]) for row in rows] == [("runs", "eoh"), ("others", "niche")]
+
+
 def test_of_one_run_there_are_the_tables_that_have_rows_and_no_empty_file(tmp_path: Path) -> None:
     (tmp_path / "tests.csv").write_text("of an earlier report")
     named = write_csv(comparison([made("eoh", 0, 0.1)]), tmp_path)

@@ -145,7 +145,7 @@ class Execution:
     def _result_text(self, run: Planned, code: int) -> str:
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
-        made = Run.load(self._runs_dir / run.name)
+        made = Run.load(RunFolder(self._runs_dir / run.name))
         best = None if made.best is None else made.state.leader
         found = "nothing feasible" if best is None else f"best {best.score:.6g} ({program_name(best.candidate)})"
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
@@ -190,7 +190,7 @@ async def compare_groups(
     Files are written into `runs_dir`. `metrics` are all that are used, built-in ones included. `tell` gets a line when
     programs are evaluated on held-out instances, `workers` at once or on the cluster of that name; None uses all cores.
     """
-    runs = [Run.load(runs_dir / run.name) for run in made]
+    runs = [Run.load(RunFolder(runs_dir / run.name)) for run in made]
     reports = await reports_of(runs, tell, ["held-out"] if experiment.held_out else [], workers)
     found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
     (runs_dir / "report.json").write_text(json.dumps(json_document(found), indent=1), encoding="utf-8")

@@ -82,7 +82,7 @@ class AssistantsRun:
     def __init__(self, launch: AssistantsLaunch) -> None:
         self.launch = launch
         self._posted = launch.proposer
-        self._oracle = Oracle(launch.settings, launch.task, launch.folder.path)
+        self._oracle = Oracle(launch.settings, launch.task, launch.folder)
         self.begun = asyncio.Event()
         """Set once the run's journal can be read."""
         self.serving = asyncio.Event()

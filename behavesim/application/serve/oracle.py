@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -29,6 +28,7 @@ from behavesim.reports.markup import markdown
 from behavesim.reports.sections import run_sections
 from behavesim.reports.words import program_name
 from behavesim.state.events import TEMPLATE
+from behavesim.store.folder import RunFolder
 from behavesim.task import InWords, Metrics, Task, instances_of
 from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun
@@ -47,7 +47,7 @@ Told = dict[str, Any]
 class Oracle:
     """Answers from a run's journal, which it follows. Its methods block, and any thread may call them."""
 
-    def __init__(self, settings: Settings, task: Task, folder: Path) -> None:
+    def __init__(self, settings: Settings, task: Task, folder: RunFolder) -> None:
         """Begin without the journal, which need not exist before the first call that needs it."""
         self._settings, self._task, self._folder = settings, task, folder
         self._run: Run | None = None

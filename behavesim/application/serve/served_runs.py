@@ -161,7 +161,7 @@ class ShownRun:
         if self._run is not None and is_same:
             self._run.follow()
             return self._run, events
-        self._run, self._origin = Run.load(self._folder.path), found
+        self._run, self._origin = Run.load(self._folder), found
         return self._run, events
 
 
@@ -290,7 +290,7 @@ def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:
 
 
 def _compared(folders: Sequence[RunFolder], home: str, served: Path) -> Page:
-    runs = [Run.load(folder.path) for folder in folders]
+    runs = [Run.load(folder) for folder in folders]
     # what earlier reports found on held-out instances is shown; a server evaluates nothing
     tried = [try_or_note(partial(read_held_out, run), None, "")[0] for run in runs]
     reports = [report(run, {"held-out": known}) for run, known in zip(runs, tried, strict=True)]

@@ -162,7 +162,8 @@ def comparison_page(found: RunComparison, home: str | None = None, folder: Path 
     sections = {name: find(shown) for name, find in COMPARISON.items() if name != "next"}
     programs = [(each, task) for (task, _), one in zip(shown.tasks, shown.maps, strict=True) for each in one.programs]
     names = [f"{each.run} {each.candidate}" for each, _ in programs]
-    numbers = {in_html(name): place for place, name in enumerate(names)}
+    # without those of namesakes on several tasks, of which a button would open the wrong one
+    numbers = {in_html(name): place for place, name in enumerate(names) if names.count(name) == 1}
 
     def opened(text: str) -> str:
         return _button(numbers[text], text) if text in numbers else text
@@ -181,7 +182,7 @@ def comparison_page(found: RunComparison, home: str | None = None, folder: Path 
         places = {"nothing": _part("nothing to compare", f"<p>{why}</p>"), **places}
     if notes := "".join(map(_note, remarks(found))):
         places |= {"notes": _part("notes", notes)}
-    runs = {run.summary.run: run.run for run in found.runs if run.run is not None}
+    runs = {run.origin.folder: run.run for run in found.runs if run.run is not None}
     groups = [task.groups[each.group].label for each, task in programs]
     columns = {
         "candidate": list(range(len(programs))),
@@ -190,7 +191,7 @@ def comparison_page(found: RunComparison, home: str | None = None, folder: Path 
         "status": ["feasible"] * len(programs),
         "parents": [[] for _ in programs],
     }
-    texts = [_text_of(runs[each.run].candidate(each.candidate), number) for number, (each, _) in enumerate(programs)]
+    texts = [_text_of(runs[each.folder].candidate(each.candidate), number) for number, (each, _) in enumerate(programs)]
     charts = [chart for section in sections.values() for chart in section.charts]
     labels = list(dict.fromkeys(group.label for group in found.groups))
     title = f"{', '.join(labels[:-1])} and {labels[-1]}" if 1 < len(labels) < 4 else f"{len(found.runs)} runs compared"

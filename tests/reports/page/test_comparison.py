@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -42,6 +45,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
             ]
             found.append(journalled(folder / f"{method}-{seed}", started(**settings), *parts, stopped("budget")))
     return found
+
+
+@pytest.fixture(scope="module")
+def namesakes(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Two runs of one name, each with a program of its own."""
+    folder = tmp_path_factory.mktemp("namesakes")
+    return [
+        journalled(folder / method / "seed0", started(method=method), feasible(0, score, source=f"by {method}"))
+        for method, score in (("eoh", 5.0), ("niche", 6.0))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +141,13 @@ async def test_runs_that_cannot_be_compared_are_said_to_be(runs: list[Run], open
 def section(compared: RunComparison, name: str) -> Section:
     """A section of the page, whose tables and charts are what the page shows."""
     return COMPARISON[name](SeveralRuns(compared))
+
+
+async def test_programs_of_runs_of_one_name_are_each_opened_with_their_own_source(namesakes: list[Run]) -> None:
+    data = comparison_page(comparison([report(run) for run in namesakes])).data
+    _, *texts = json.loads(gzip.decompress(base64.b64decode(data["texts"])))
+    shown = dict(zip(data["names"], (source for source, *_ in texts), strict=True))
+    assert shown == {f"{run.folder.path} 0": f"by {run.settings.method}" for run in namesakes}
 
 
 async def test_curves_dots_and_verdicts_are_those_of_the_runs(compared: RunComparison, runs: list[Run]) -> None:
