@@ -14,9 +14,9 @@ import pytest
 from tests.sandbox.attack import Attack
 from tests.sandbox.attacks_on_the_judge import REPLACEMENTS
 from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL
-from tests.sandbox.attacks_on_the_machine import FILES, ON_THE_MACHINE, RIGHTS
+from tests.sandbox.attacks_on_the_machine import FILES, NETWORK, ON_THE_MACHINE, PROCESSES, RIGHTS
 from tests.sandbox.attacks_on_the_search import CHEATS, STALLING
-from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS, SECRETS, WAYS_TO_FILES
+from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS, OWN_FUNCTIONS, SECRETS, THREADS, WAYS_TO_FILES
 from tests.sandbox.outside import (
     NOBODY,
     SECRET,
@@ -50,7 +50,7 @@ OF_USERS = (
 The filter of calls, and what trusted code makes of a frame or an error, know no user; `WEAKER` has the filter alone.
 """
 WEAKER: dict[str, tuple[Attack, ...]] = {
-    "seccomp": ON_THE_SYSTEM,
+    "seccomp": (*PROCESSES, *FILES, *NETWORK, *RIGHTS, *ON_THE_KERNEL, *THREADS, *OWN_FUNCTIONS),
     "landlock": (*FILES, *WAYS_TO_FILES, *SECRETS),
     "limits": (*STALLING, *CHEATS, *REPLACEMENTS),
 }
