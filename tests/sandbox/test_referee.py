@@ -123,7 +123,11 @@ async def score(judge: SandboxJudge, mood: int, value: float = 0.0) -> float:
 @pytest.mark.parametrize(
     ("mood", "reason", "said"),
     [
-        (FOREVER, COSTLY, "scoring its solutions (took more than 0.25 s of CPU time|is not done after 2.5 s by the clock)"),
+        (
+            FOREVER,
+            COSTLY,
+            "scoring its solutions (took more than 0.25 s of CPU|is not done after 2.5 s by the clock)",
+        ),
         (EXITS, COSTLY, r"scoring its solutions ended the process that does it, twice \(with status 3\)"),
         (CRASHES, COSTLY, r"scoring its solutions ended the process that does it, twice \(by SIGSEGV\)"),
         pytest.param(
