@@ -22,7 +22,7 @@ from tests.crash.deaths import METHODS
 from tests.engine.toys import MemoryJournal, ToyJudge, ToyProposer, search
 
 SETTINGS: Mapping[str, Any] = {
-    **{"budget": 24, "window": 8, "connections": 8, "workers": 3, "n_init": 5, "repair": 2, "restart_every": 10},
+    **{"budget": 20, "window": 8, "connections": 8, "workers": 3, "n_init": 5, "repair": 2, "restart_every": 10},
     **{"prompt_times": True, "prompt_feedback": "behaviour", "population": 4, "initial_population": 6},
 }
 

@@ -32,7 +32,7 @@ from tests.evaluators.judging import file_of
 from tests.sandbox.fakes import judge_with
 
 LIMITS = Limits(timeout_s=20.0, memory_mb=512)
-RUN: dict[str, Any] = {"budget": 16, "window": 8, "proposer": "genetic", "recommend": False, "seed": 3}
+RUN: dict[str, Any] = {"budget": 12, "window": 8, "proposer": "genetic", "recommend": False, "seed": 3}
 APART = """
 from tests.few_cities import FewCities
 

@@ -11,7 +11,7 @@ from tests.crash.deaths import METHODS, RACING, SMALL, every_death, gone_on, uni
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
-STRIDE = 149
+STRIDE = 211
 """One death in so many is resumed from; `python -m tests.chaos --events` resumes from each."""
 LOOKED_AT = ("funsearch+behavesim", "reevo", "funsearch, race")
 """Of these all deaths are looked at: between them they have every event of a run without a person or a clock."""

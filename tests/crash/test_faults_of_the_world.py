@@ -102,7 +102,7 @@ async def test_a_folder_copied_while_its_run_goes_on_is_a_run(tmp_path: Path, ca
     copied = 0
     while process.returncode is None:
         await asyncio.sleep(0.01)
-        if subject.events() > copied and len(copies) < 12:
+        if subject.events() > copied and len(copies) < 6:
             copy = tmp_path / f"copy-{len(copies)}"
             copies.append(Path(shutil.copytree(subject.folder, copy, copy_function=_copied_if_there)))
             copied = subject.events()

@@ -27,7 +27,7 @@ from tests.engine.toys import DiskJournal, search
 from tests.proposers.asking import openai_proposer
 from tests.proposers.chat_server import ChatServer, stall
 
-FIRST, RESTART, BUDGET = 64, 70, 75
+FIRST, RESTART, BUDGET = 32, 38, 43
 SETTINGS = {"method": "funsearch+behavesim", "budget": BUDGET, "window": FIRST, "n_init": FIRST}
 SETTINGS |= {"islands": 4, "restart_every": RESTART}
 LONG_S = 500.0
@@ -107,7 +107,7 @@ def replies(path: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    ("while_", "connections"), [*((stage, 64) for stage in STAGES), (one_is_compared, 1), (islands_restart, 1)]
+    ("while_", "connections"), [*((stage, 32) for stage in STAGES), (one_is_compared, 1), (islands_restart, 1)]
 )
 async def test_what_was_handed_over_is_kept(
     while_: Hold, connections: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

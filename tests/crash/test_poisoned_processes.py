@@ -41,7 +41,7 @@ class Forging:
 
 async def test_a_forged_frame_ends_neither_the_run_nor_its_resume(tmp_path: Path) -> None:
     async with ChatServer(Forging()) as server:
-        arguments = [FEW_CITIES, "--method", "funsearch", "--proposer", "openai", "--budget", "24", "--window", "6"]
+        arguments = [FEW_CITIES, "--method", "funsearch", "--proposer", "openai", "--budget", "16", "--window", "6"]
         subject = Subject(tmp_path / "poisoned", [*arguments, "--set", "recommend=false"], endpoint(server))
         for _ in range(2):
             process, known = await subject.start(), count(subject, "Responded")
@@ -53,7 +53,7 @@ async def test_a_forged_frame_ends_neither_the_run_nor_its_resume(tmp_path: Path
         done = await subject.finish()
     assert done.code == 0, done.stderr
     run = Run.load(subject.folder)
-    assert run.state.registered == 24
+    assert run.state.registered == 16
     assert run.state.tally.rejected["output"] > 3
     assert asked_again(subject.folder) >= 0
     assert run.state.tally.feasible > 3

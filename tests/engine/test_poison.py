@@ -161,7 +161,7 @@ async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Searc
     return built
 
 
-SMALL = {"budget": 120, "window": 8, "islands": 3, "n_init": 20, "restart_every": 25, "population": 5}
+SMALL = {"budget": 80, "window": 8, "islands": 3, "n_init": 20, "restart_every": 25, "population": 5}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -170,7 +170,7 @@ async def test_a_run_on_poison_goes_to_its_end_and_says_what_became_of_each(meth
     run = await poisoned(journal, {**SMALL, "method": method})
     assert await run.run() == "budget"
     events = [decode(*row) for row in journal.rows]
-    assert [e.candidate for e in events if isinstance(e, Asked)] == list(range(120))
+    assert [e.candidate for e in events if isinstance(e, Asked)] == list(range(80))
     assert {e.score for e in events if isinstance(e, Evaluated)} >= {10.0**308.2, -(10.0**308.2)}
     expected = {"output", "invalid-solution", "non-finite", "exception", "syntax", "truncated", "too-long"}
     if run.behaviours.are_kept:
@@ -205,7 +205,7 @@ WORST: dict[str, Callable[[Event], bool]] = {
 async def test_a_run_on_poison_that_dies_whenever_something_happens_is_resumed_to_its_end(
     method: str, moment: str
 ) -> None:
-    settings = {**SMALL, "method": method, "budget": 60}
+    settings = {**SMALL, "method": method, "budget": 32}
     whole = await poisoned(MemoryJournal(), settings)
     await whole.run()
     journal, deaths, reason = Mortal(WORST[moment]), 0, ""

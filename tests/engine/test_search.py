@@ -60,11 +60,10 @@ BRIEF = {"budget": 12, "window": 4, "islands": 3, "restart_every": 5, "populatio
 @pytest.mark.parametrize("method", METHODS)
 async def test_the_digest_does_not_depend_on_which_reply_comes_first(method: str) -> None:
     settings = {
-        **SMALL,
-        "budget": 30,
-        "restart_every": 10,
+        **BRIEF,
+        "budget": 18,
         "method": method,
-        "window": 32,
+        "window": 16,
     }  # test_twins.py has a window of 8
     digests = {(await finished(settings, random.Random(shuffle))).state.digest() for shuffle in range(2)}
     assert len(digests) == 1
@@ -103,19 +102,19 @@ async def test_no_candidate_is_asked_before_the_window_admits_it() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_run_stopped_at_any_event_goes_on_as_if_nothing_had_happened(method: str) -> None:
-    await goes_on_from_any_event({**BRIEF, "method": method}, {"funsearch+behavesim": 1, "reevo": 4}.get(method, 13))
+    await goes_on_from_any_event({**BRIEF, "method": method}, {"funsearch+behavesim": 2, "reevo": 7}.get(method, 17))
 
 
 async def goes_on_from_any_event(settings: dict[str, Any], stride: int = 1) -> None:
-    """Resume a run from beginnings of its journal, as it was written in one of several orders of arrival.
+    """Resume a run from beginnings of its journal, as it was written in one of two orders of arrival.
 
     They are each `stride`-th, and those that end with the first event of a kind.
     """
-    wholes = [await finished(settings, random.Random(order)) for order in range(3)]
+    wholes = [await finished(settings, random.Random(order)) for order in range(2)]
     expected, journals = wholes[0].state.digest(), [whole._journal.rows for whole in wholes]  # type: ignore[attr-defined]
     firsts = {row[0]: place for place, row in reversed([*enumerate(journals[0], 1)])}.values()
     for k in sorted({*range(3, len(journals[0]), stride), *(first for first in firsts if first >= 3)}):
-        resumed = await search(MemoryJournal(journals[k % 3][:k]), settings, random.Random(-k))
+        resumed = await search(MemoryJournal(journals[k // 2 % 2][:k]), settings, random.Random(-k))
         await resumed.run()
         assert resumed.state.digest() == expected, f"after event {k}"
 
@@ -136,7 +135,7 @@ async def test_replies_that_reached_the_journal_are_never_asked_for_again() -> N
 
 
 async def test_equal_programs_are_evaluated_once() -> None:
-    run = await finished({**SMALL, "method": "funsearch", "budget": 200}, random.Random(4))
+    run = await finished({**SMALL, "method": "funsearch", "budget": 100}, random.Random(4))
     evaluated = run._trials._judge.evaluated  # type: ignore[attr-defined]
     assert len(evaluated) == len(set(evaluated)) < run.state.tally.feasible
     assert run.state.tally.repeated_programs > 0
@@ -183,10 +182,10 @@ async def test_a_rejected_candidate_gets_the_repairs_it_was_granted(method: str)
 
 
 async def test_a_run_with_repairs_stopped_at_any_event_goes_on_as_if_nothing_had_happened() -> None:
-    await goes_on_from_any_event({**BRIEF, "method": "funsearch", "repair": 1}, 2)
+    await goes_on_from_any_event({**BRIEF, "method": "funsearch", "repair": 1}, 4)
 
 
-@pytest.mark.parametrize("order", range(4))
+@pytest.mark.parametrize("order", range(2))
 async def test_a_cap_on_calls_counts_repairs_and_ends_them(order: int) -> None:
     journal = MemoryJournal()
     settings = {**SMALL, "method": "funsearch", "repair": 2, "max_calls": 30}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,18 @@ def names(method: str, proposer: str) -> list[str]:
     return sorted(set(found) - set(KEPT))
 
 
+@cache
+def defaults_of(method: str, proposer: str) -> dict[str, Any]:
+    return settings_from_person({"task": "tsp", "method": method, "proposer": proposer}).flat()
+
+
 @st.composite
 def drawn(draw: st.DrawFn) -> dict[str, Any]:
     """One to three settings of a method and a proposer, with values of every kind."""
     method = draw(st.sampled_from(METHODS.installed()))
     proposer = draw(st.sampled_from(PROPOSERS.installed()))
     chosen = draw(st.lists(st.sampled_from(names(method, proposer)), min_size=1, max_size=3, unique=True))
-    defaults = settings_from_person({"task": "tsp", "method": method, "proposer": proposer}).flat()
+    defaults = defaults_of(method, proposer)
     kinds = {name: KINDS.get(type(defaults[name]), NUMBERS) for name in chosen}
     values = {name: draw(PRICES if name == "prices" else kind) for name, kind in kinds.items()}
     return {"task": "tsp", "method": method, "proposer": proposer, **values}
@@ -55,7 +61,7 @@ def read_back(folder: Path, accepted: Settings) -> tuple[Settings, Settings]:
     return settings_from_journal(run.read_settings()), settings_from_journal(event.settings)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=drawn())
 def test_whatever_is_accepted_reads_back_equal(tmp_path: Path, values: dict[str, Any]) -> None:
     try:

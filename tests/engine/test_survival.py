@@ -17,7 +17,7 @@ from tests.engine.toys import MemoryJournal, ToyProposer, search
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
-BASE = {"method": "eoh", "population": 4, "initial_population": 6, "budget": 40, "window": 8}
+BASE = {"method": "eoh", "population": 4, "initial_population": 6, "budget": 24, "window": 8}
 ASKING: Mapping[str, Mapping[str, Any]] = {
     "asked again": {"ask_once": False},
     "asked again alone": {"ask_each_once": False},
@@ -56,7 +56,7 @@ def asked(journal: MemoryJournal) -> list[Asked]:
 async def test_a_run_that_was_killed_asks_what_it_would_have_asked(name: str) -> None:
     whole = MemoryJournal()
     expected = await gone_on(whole, name, 0)
-    for killed in range(3 + 7 * list(ASKING).index(name), len(whole.rows), 47):
+    for killed in range(3 + 7 * list(ASKING).index(name), len(whole.rows), 60):
         journal = MemoryJournal(whole.rows[:killed])
         assert await gone_on(journal, name, killed) == expected, f"after event {killed}"
         assert asked(journal) == asked(whole), f"after event {killed}"

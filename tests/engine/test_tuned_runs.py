@@ -61,16 +61,16 @@ async def test_a_run_that_tunes_comes_out_the_same_in_any_order_and_after_any_de
     again = MemoryJournal()
     assert (await ended(again, method, 1, workers=4)).state.digest() == expected
     assert tuned(again) == tuned(whole)
-    for killed in range(4 + 7 * METHODS.index(method), len(whole.rows), 90):  # together after every seventh event
-        journal = MemoryJournal(whole.rows[:killed])
-        assert (await ended(journal, method, killed)).state.digest() == expected, f"after event {killed}"
-        assert tuned(journal) == tuned(whole), f"after event {killed}"
+    killed = len(whole.rows) * (METHODS.index(method) + 1) // (len(METHODS) + 1)  # together all along a run
+    journal = MemoryJournal(whole.rows[:killed])
+    assert (await ended(journal, method, killed)).state.digest() == expected, f"after event {killed}"
+    assert tuned(journal) == tuned(whole), f"after event {killed}"
 
 
 async def test_a_run_goes_on_after_each_event_of_a_tuned_candidate() -> None:
     whole = MemoryJournal()
     expected = (await ended(whole, "funsearch", 0)).state.digest()
-    numbers = {event.candidate for event in tuned(whole)}
+    numbers = {tuned(whole)[0].candidate, tuned(whole)[-1].candidate}
     for killed, event in enumerate(list(whole.events()), 1):
         if killed > 4 and getattr(event, "candidate", None) in numbers:
             journal = MemoryJournal(whole.rows[:killed])
@@ -98,7 +98,7 @@ async def test_a_budget_counts_questions_and_the_trials_stay_within_their_share(
 
 async def test_what_tuning_finds_is_a_better_candidate_or_no_model_s_failure() -> None:
     outcomes, kinds = dict[int, Evaluated | Rejected](), set[str]()
-    for seed in range(4):
+    for seed in range(2):
         journal = MemoryJournal()
         state: RunState = (await ended(journal, "funsearch", 0, seed=seed, tune=4.0, repair=1)).state
         answered = replies(journal)
@@ -187,7 +187,7 @@ async def test_a_verification_notices_trials_that_are_forged() -> None:
     events = list(journal.events())
     assert audited(events, settings) == []
     found = [(place, each) for place, each in enumerate(events) if isinstance(each, Responded) and each.tuning]
-    for place, event in (found[0], *found[-2:]):
+    for place, event in (found[0], found[-1]):
         tuning = event.tuning
         assert tuning is not None
         forgeries = [

@@ -36,7 +36,7 @@ def test_errors_name_a_method_of_ours_by_its_class_and_one_of_ones_own_by_its_fi
     assert Mine(MethodSettings(), BRIEF).name == __file__
 
 
-BUDGET = 96
+BUDGET = 80
 GOOD = 12
 """Number of first candidates of which none fails: so many programs there are to choose from, whatever comes then."""
 FIRST = {"template", "i1", "initial"}

@@ -36,7 +36,7 @@ WAYS = [("full", "scores"), ("full", "behaviour"), ("paper", "none"), ("small", 
 """Wordings, each with what is said of programs beside their code."""
 CASES = [(method, *way) for place, method in enumerate(METHODS) for way in (WAYS[0], WAYS[3], WAYS[1 + place % 2])]
 """Each method in the two wordings of today, and in one of the other ways."""
-RUN = {"budget": 80, "window": 8, "islands": 4, "restart_every": 30}
+RUN = {"budget": 48, "window": 8, "islands": 4, "restart_every": 20}
 
 
 @cache
@@ -161,8 +161,9 @@ def test_the_template_counts_as_a_program_wherever_the_best_one_is_meant(method:
             assert [each.utility for each in shown] == [state.template.utility]
 
 
-@pytest.mark.parametrize(("samples", "n_init"), [(2, 8), (3, 9)])
-@pytest.mark.parametrize("method", ["funsearch", "funsearch+behavesim", "niche"])
+@pytest.mark.parametrize(
+    ("method", "samples", "n_init"), [("funsearch", 2, 8), ("funsearch+behavesim", 3, 9), ("niche", 3, 9)]
+)
 def test_candidates_that_share_programs_are_asked_in_other_words(method: str, samples: int, n_init: int) -> None:
     settings = {"method": method, "samples_per_prompt": samples, "n_init": n_init}
     deciding = method_of(fitting({**RUN, **settings}), Toy(), takes_notes=True)
@@ -211,8 +212,7 @@ def test_whoever_is_to_improve_sees_the_best_program_so_far_and_what_to_beat(met
             assert goal.format(state.leader.score) in event.prompt.text
 
 
-@pytest.mark.parametrize("mutation_rate", [0.0, 0.5])
-@pytest.mark.parametrize("budget", [37, 40, 64])
+@pytest.mark.parametrize(("mutation_rate", "budget"), [(0.0, 37), (0.5, 37), (0.5, 40)])
 def test_no_more_reflections_are_paid_for_than_there_are_children(mutation_rate: float, budget: int) -> None:
     events = events_of(method="reevo", budget=budget, population=4, mutation_rate=mutation_rate)
     first = budget // 4

@@ -211,13 +211,13 @@ def holds(text: str, finish_reason: str | None) -> None:
         assert "pick" in names or "pick =" in outcome.source or "pick:" in outcome.source.replace(" ", "")
 
 
-@settings(max_examples=150)
+@settings(max_examples=70)
 @given(text=WORDS, finish_reason=FINISHED)
 def test_no_reply_raises_and_no_accepted_program_lacks_the_entry_point(text: str, finish_reason: str | None) -> None:
     holds(text, finish_reason)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data(), finish_reason=FINISHED)
 def test_damaged_replies_do_not_raise_either(data: st.DataObject, finish_reason: str | None) -> None:
     text = data.draw(st.sampled_from([case.text for case in [*ACCEPTED.values(), *REJECTED.values()]]))
@@ -237,7 +237,7 @@ HELD = ("\n", " ", "x", '["def f(a): return a"]', '{"code": "f = lambda a: a"}',
 TEXTS = st.lists(st.sampled_from((*UNSEEN, *TAGS, *HELD)), max_size=12).map("".join)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(inside=TEXTS, before=st.sampled_from(("", "So, 1\u00a0+ 1:", "<think>no ```python\nx</think>", "no</think>")))
 def test_every_character_of_a_models_program_stays(inside: str, before: str) -> None:
     source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
@@ -246,7 +246,7 @@ def test_every_character_of_a_models_program_stays(inside: str, before: str) -> 
     assert program.source == source
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(inside=st.lists(st.sampled_from((*UNSEEN, *TAGS, *HELD, "```python")), max_size=12).map("".join))
 def test_every_character_of_a_persons_program_stays(inside: str) -> None:
     source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'

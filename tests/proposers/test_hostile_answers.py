@@ -63,14 +63,14 @@ PAUSE = st.sampled_from(["", "1", "1e999", "-1", "nan", "6m0s", "Wed, 21 Oct 201
 
 
 @given(STATUS, PAUSE, DOCUMENT)
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_document_is_a_reply_or_a_fault(status: int, pause: str, document: Any) -> None:
     body = json.dumps(document).encode()
     check(ASKED, b"%d\n%b\napplication/json\n%b" % (status, pause.encode("utf-8", "replace"), body))
 
 
 @given(STATUS, st.sampled_from(["application/json", "text/html", "text/event-stream"]), st.binary(max_size=200))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_any_bytes_are_a_reply_or_a_fault(status: int, kind: str, body: bytes) -> None:
     check(ASKED, b"%d\n\n%b\n%b" % (status, kind.encode(), body))
 

@@ -50,7 +50,7 @@ def test_what_an_endpoint_writes_does_nothing_to_a_terminal_and_gives_no_key_awa
 async def hostile_run(folder: Path) -> str:
     """All that a run of five candidates prints."""
     options = ("--proposer", "openai", "--budget", "5", "--connections", "1", "--workers", "1", "--name", "hostile")
-    run = ("run", FEW_CITIES, *options, "--set", "n_init=0", "--method", "funsearch")
+    run = ("run", FEW_CITIES, *options, "--set", "n_init=0", "--method", "funsearch", "--set", "recommend=false")
     async with chat.ChatServer(chat.script(*HOSTILE, then=chat.says(PROGRAM))) as server:
         code, printed = await in_a_process(*run, folder=folder, url=server.url)
     assert code == 0, printed.decode()

@@ -57,7 +57,19 @@ async def test_the_key_is_in_no_file_of_a_run_and_in_nothing_it_prints(
     server.behaviour = chat.script(*NOISY, then=then)
     options = ("--proposer", "openai", "--method", "best-of-n", "--budget", "4", "--connections", "2", "--workers", "1")
     returned, printed = await in_a_process(
-        *("run", FEW_CITIES, *options, "--name", "spied", "--runs-dir", "runs", "--set", "temperature=0.5"),
+        *(
+            "run",
+            FEW_CITIES,
+            *options,
+            "--name",
+            "spied",
+            "--runs-dir",
+            "runs",
+            "--set",
+            "temperature=0.5",
+            "--set",
+            "recommend=false",
+        ),
         folder=tmp_path,
         url=server.url,
     )

@@ -91,7 +91,7 @@ GOOD = st.builds(Reply, TEXT, TEXT, st.lists(USAGE, max_size=3).map(tuple), st.n
 
 
 @given(GOOD | REPLY | ANYTHING | USAGE)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @example(Reply("x" * (LONGEST_REPLY + 1), "m" * 999, [Usage(cost_usd=float("nan"))], "\ud83d", np.int64(2)))  # type: ignore[arg-type]
 def test_whatever_a_proposer_returns_can_be_stored_and_counted_or_is_a_mistake_in_a_line(found: Any) -> None:
     try:

@@ -18,7 +18,7 @@ from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure, Verdict
 from tests.sandbox.attack import Attack
 from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
-from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL
+from tests.sandbox.attacks_on_the_kernel import BY_NUMBER, ON_THE_KERNEL
 from tests.sandbox.attacks_on_the_machine import ON_THE_MACHINE
 from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH
 from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS
@@ -39,11 +39,13 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
     """Evaluate the named attacks with their words filled in, and then an honest program; where isolation is strong, a
     demanding program beside them."""
     reference = TaskReference(task)
-    attacks = [attack for attack in ATTACKS if attack.name in names]
+    attacks = [attack for attack in (*ATTACKS, *BY_NUMBER) if attack.name in names]
     limits = [limits_for(attack, layers) for attack in attacks]
     async with AsyncExitStack() as stack:
         pools = {
-            each: Pool(reference, "search", 12, each, True, tuple(layers), scientific=SCIENTIFIC)
+            each: Pool(
+                reference, "search", 12, each, True, tuple(layers), scientific=SCIENTIFIC if each == PATIENT else ()
+            )
             for each in dict.fromkeys((PATIENT, *limits))
         }
         judges = {each: await stack.enter_async_context(judge_with(reference, pool)) for each, pool in pools.items()}

@@ -24,7 +24,7 @@ from tests.sandbox.container import NoContainer, container
 from tests.sandbox.outside import processes_naming
 
 RUN = (
-    *("run", FEW_CITIES, "--proposer", "openai", "--model", "m", "--budget", "6", "--window", "4", "--workers", "2"),
+    *("run", FEW_CITIES, "--proposer", "openai", "--model", "m", "--budget", "4", "--window", "4", "--workers", "2"),
     *("--json", "--method", "best-of-n", "--set", "memory_mb=700", "--set", "recommend=false"),
 )
 PROCESSES, MEMORY_MB = 40, 500

@@ -37,7 +37,7 @@ def frame(header: object, data: bytes = b"") -> bytes:
 
 
 @given(hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_an_array_comes_back_as_it_was(array: np.ndarray) -> None:
     (back,) = decode(encode_solutions([{"": array}], MEGABYTE), 1)
     assert back.shape == array.shape
@@ -174,7 +174,7 @@ def promised(header: Any) -> int:
 
 
 @given(headers(), st.sampled_from([0, 0, 0, -1, 1]), st.sampled_from([b"\0", b"\1", b"\xff"]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_whatever_a_header_says_is_refused_or_can_be_worked_with(header: Any, beside: int, fill: bytes) -> None:
     data = fill * max(0, promised(header) + beside)
     try:
@@ -226,7 +226,7 @@ def _damaged(chance: random.Random, data: bytearray) -> bytes:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=500)
+@settings(max_examples=150)
 def test_any_bytes_are_refused_or_decoded(data: bytes) -> None:
     for each in (data, frame(data), frame(ONE, data)):
         try:
@@ -236,7 +236,7 @@ def test_any_bytes_are_refused_or_decoded(data: bytes) -> None:
 
 
 @given(st.text(max_size=800))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_printable_text_is_short_and_commands_no_terminal(text: str) -> None:
     safe = as_message(text + "\x1b[2J\ud800\n")
     assert len(safe) <= 500

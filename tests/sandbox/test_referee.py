@@ -123,7 +123,11 @@ async def score(judge: SandboxJudge, mood: int, value: float = 0.0) -> float:
 @pytest.mark.parametrize(
     ("mood", "reason", "said"),
     [
-        (FOREVER, COSTLY, "scoring its solutions (took more than 1 s of CPU time|is not done after 4 s by the clock)"),
+        (
+            FOREVER,
+            COSTLY,
+            "scoring its solutions (took more than 0.25 s of CPU|is not done after 2.5 s by the clock)",
+        ),
         (EXITS, COSTLY, r"scoring its solutions ended the process that does it, twice \(with status 3\)"),
         (CRASHES, COSTLY, r"scoring its solutions ended the process that does it, twice \(by SIGSEGV\)"),
         pytest.param(
@@ -134,13 +138,15 @@ async def score(judge: SandboxJudge, mood: int, value: float = 0.0) -> float:
             ),
             marks=pytest.mark.skipif(not LINUX, reason="only Linux limits it"),
         ),
-        (SLEEPS, COSTLY, "scoring its solutions is not done after 4 s by the clock"),
+        (SLEEPS, COSTLY, "scoring its solutions is not done after 2.5 s by the clock"),
         (ALARMED, "invalid-solution", "too slow"),
     ],
 )
 async def test_scoring_that_takes_too_much_rejects_the_program_and_no_other(
-    tmp_path: Path, mood: int, reason: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mood: int, reason: str, said: str
 ) -> None:
+    if mood in (FOREVER, SLEEPS):
+        monkeypatch.setattr(limiting, "LEAST_SCORE_S", 0.25)
     async with judging(tmp_path, count=2) as judge:
         costly = asyncio.create_task(judge.evaluate(f"{mood} 0"))
         assert [await score(judge, 0, value) for value in range(5)] == list(range(5))
@@ -244,7 +250,7 @@ def slow(folder: Path, score: str) -> str:
 async def checked(task: str) -> list[Finding]:
     loaded = TaskReference(task).load()
     return [
-        each async for each in check_task(settings_from_person({"task": task, "timeout_s": 1.0}, task=loaded), loaded)
+        each async for each in check_task(settings_from_person({"task": task, "timeout_s": 0.5}, task=loaded), loaded)
     ]
 
 
@@ -267,7 +273,7 @@ async def test_a_run_and_a_check_refuse_a_task_whose_template_costs_too_much_to_
     monkeypatch.setattr(limiting, "LEAST_SCORE_S", 0.1)
     task = slow(tmp_path, "while True: pass")
     with pytest.raises(TaskError, match=r"with its template \(costly-score\): scoring its solutions .*let `solve` do"):
-        await bs.search(task, budget=5, proposer="genetic", runs_dir=tmp_path, timeout_s=1.0)
+        await bs.search(task, budget=5, proposer="genetic", runs_dir=tmp_path, timeout_s=0.1)
     found = await checked(task)
     assert (found[-1].name, found[-1].result) == ("scoring", "fail")
     assert "scoring its solutions" in found[-1].message

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.sandbox.attack import Attack
-from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
+from tests.sandbox.attacks_on_the_judge import REPLACEMENTS
 from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL
-from tests.sandbox.attacks_on_the_machine import FILES, ON_THE_MACHINE, RIGHTS
-from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH, STALLING
-from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS, SECRETS, WAYS_TO_FILES
+from tests.sandbox.attacks_on_the_machine import FILES, NETWORK, ON_THE_MACHINE, PROCESSES, RIGHTS
+from tests.sandbox.attacks_on_the_search import CHEATS, STALLING
+from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS, OWN_FUNCTIONS, SECRETS, THREADS, WAYS_TO_FILES
 from tests.sandbox.outside import (
     NOBODY,
     SECRET,
@@ -38,7 +38,8 @@ LAYERS = {
 USERS = ("whoever runs the tests", "root that becomes nobody", "nobody from the start")
 WHOLE = ("strong+", USERS[0])
 """The siege with all attacks."""
-SIEGES = [WHOLE, ("strong+", USERS[1]), ("strong+", USERS[2]), ("strong", USERS[2])]
+SIEGES = [WHOLE, ("strong+", USERS[2]), ("strong", USERS[1])]
+"""Each user and each level; root that becomes nobody at the higher level is besieged in tree/."""
 ON_THE_SYSTEM = (*ON_THE_MACHINE, *ON_THE_KERNEL, *ON_THE_WALLS)
 OF_USERS = (
     *(each for each in ON_THE_SYSTEM if each in {*FILES, *RIGHTS, *WAYS_TO_FILES, *SECRETS} or "DAEMON" in each.source),
@@ -49,11 +50,12 @@ OF_USERS = (
 The filter of calls, and what trusted code makes of a frame or an error, know no user; `WEAKER` has the filter alone.
 """
 WEAKER: dict[str, tuple[Attack, ...]] = {
-    "seccomp": ON_THE_SYSTEM,
+    "seccomp": (*PROCESSES, *FILES, *NETWORK, *RIGHTS, *ON_THE_KERNEL, *THREADS, *OWN_FUNCTIONS),
     "landlock": (*FILES, *WAYS_TO_FILES, *SECRETS),
-    "limits": (*ON_THE_SEARCH, *ON_THE_JUDGE),
+    "limits": (*STALLING, *CHEATS, *REPLACEMENTS),
 }
 """What each layer alone must keep from doing harm; limits, which no machine lacks, hold the score and the time.
+What trusted code makes of frames, solutions and errors knows no layer.
 
 Who has more rights attacks harder, but root has no limit on processes.
 """

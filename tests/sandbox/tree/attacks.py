@@ -25,12 +25,10 @@ def _attack(name: str, expected: str, source: str) -> Attack:
     return Attack(name, frozenset(expected.split()), source)
 
 
-def _call(name: str, arguments: str, function: str = "syscall") -> Attack:
-    """A call past Python: none may succeed."""
-    source = (
-        f"import ctypes\nlibc = ctypes.CDLL(None)\nout = 'BREACH' if libc.{function}({arguments}) >= 0 else 'refused'"
-    )
-    return _attack(name, RETURNED, source)
+def _calls(name: str, calls: dict[str, str]) -> Attack:
+    """Calls past Python, one after the other: none may succeed."""
+    tried = "".join(f"if libc.{call} >= 0: out.append({f'BREACH: {each}'!r})\n" for each, call in calls.items())
+    return _attack(name, RETURNED, f"import ctypes\nlibc = ctypes.CDLL(None)\nout = []\n{tried}")
 
 
 _SPIN = "\nimport time\nend = time.process_time() + 30\nwhile time.process_time() < end: pass\n"
@@ -91,8 +89,6 @@ ON_THE_MACHINE = (
         "for at in range(0, len(x), 4096): x[at] = 1\ntime.sleep(60)",
     ),
     _attack("memory without a process", RAISED, "import os\nos.memfd_create('x')\nout = 'BREACH'"),
-    _call("memory by System V", "29, 0, 1 << 20, 0o1600"),
-    _call("messages by System V", "68, 0, 0o1600"),
     _attack("filling /tmp", RAISED, "f = open('/tmp/x', 'wb')\nfor _ in range(600): f.write(bytes(1 << 20))"),
     _attack(
         "filling /dev/shm by many files",
@@ -124,7 +120,14 @@ ON_THE_MACHINE = (
         "import os\nfor fd in range(3, 64):\n try: os.write(fd, b'1')\n except OSError: pass\nwhile True: pass",
     ),
     _attack("raising its limits", RAISED, "import resource as r\nr.setrlimit(r.RLIMIT_CPU, (99, 99))\nout = 'BREACH'"),
-    _call("watching files", "294, 0"),
+    _calls(
+        "calls for memory and files",
+        {
+            "memory by System V": "syscall(29, 0, 1 << 20, 0o1600)",
+            "messages by System V": "syscall(68, 0, 0o1600)",
+            "watching files": "syscall(294, 0)",
+        },
+    ),
 )
 ON_FILES = (
     _attack("a secret file", RAISED, "out = open('SECRET_FILE').read()"),
@@ -146,10 +149,15 @@ ON_FILES = (
     _attack("the machine's settings", RAISED, "open('/proc/sys/kernel/core_pattern', 'r+').write('|/bin/sh')"),
     _attack("who dies first", RAISED, "open('/proc/self/oom_score_adj', 'w').write('-1000')\nout = 'BREACH'"),
     _attack("the machine's files", RAISED, "open('/usr/behavesim-canary', 'w')"),
-    _call("a device", "b'/tmp/sda', 0o60600, 0x800", "mknod"),
-    _call("another file system", "b'x', b'/tmp', b'tmpfs', 0, 0", "mount"),
-    _call("mounting again", "b'none', b'FOLDER', b'none', 32 | 4096, 0", "mount"),
-    _call("another root", "b'/tmp'", "chroot"),
+    _calls(
+        "calls for files",
+        {
+            "a device": "mknod(b'/tmp/sda', 0o60600, 0x800)",
+            "another file system": "mount(b'x', b'/tmp', b'tmpfs', 0, 0)",
+            "mounting again": "mount(b'none', b'FOLDER', b'none', 32 | 4096, 0)",
+            "another root": "chroot(b'/tmp')",
+        },
+    ),
 )
 ON_OTHERS = (
     _attack(
@@ -183,18 +191,23 @@ ON_OTHERS = (
         " if os.path.exists('/tmp/left'): out = 'BREACH'\n"
         " try: socket.socket(1).connect('\\0meet')\n except OSError: continue\n out = 'BREACH'",
     ),
-    _call("new namespaces", "0x10000000", "unshare"),
-    _call("new namespaces by clone", "56, 0x10000011, 0, 0, 0, 0"),
-    _call("clone3", "435, 0, 0"),
-    _call("another's namespace", "0, 0", "setns"),
-    _call("tracing", "101, 16, 1, 0, 0"),
-    _call("tracing by another number", "0x40000000 + 101, 16, 1, 0, 0"),
-    _call("memory of another process", "310, 1, 0, 0, 0, 0, 0"),
-    _call("kernel keys", "250, 0, -3, 1"),
-    _call("programs for the kernel", "321, 0, 0, 0"),
-    _call("io_uring", "425, 1, 0"),
-    _call("the machine's name", "b'x', 1", "sethostname"),
     _attack("root", f"{RETURNED} {RAISED}", "import os\nos.setuid(0)\nos.setgroups([0])\nout = 'BREACH'"),
+    _calls(
+        "calls for others and the kernel",
+        {
+            "new namespaces": "unshare(0x10000000)",
+            "new namespaces by clone": "syscall(56, 0x10000011, 0, 0, 0, 0)",
+            "clone3": "syscall(435, 0, 0)",
+            "another's namespace": "setns(0, 0)",
+            "tracing": "syscall(101, 16, 1, 0, 0)",
+            "tracing by another number": "syscall(0x40000000 + 101, 16, 1, 0, 0)",
+            "memory of another process": "syscall(310, 1, 0, 0, 0, 0, 0)",
+            "kernel keys": "syscall(250, 0, -3, 1)",
+            "programs for the kernel": "syscall(321, 0, 0, 0)",
+            "io_uring": "syscall(425, 1, 0)",
+            "the machine's name": "sethostname(b'x', 1)",
+        },
+    ),
 )
 PROGRAMS = (*ON_THE_MACHINE, *ON_FILES, *ON_OTHERS)
 
@@ -204,6 +217,18 @@ _LINK = (
     "  try: os.write(fd, data)\n  except OSError: pass\n"
 )
 _REMOUNT = "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.unshare(0x20000)\n"
+
+
+def _together(name: str, sources: list[str]) -> Attack:
+    """Attacks of one evaluator, one after the other: what each stole, or why it did not, is kept for all."""
+    return _attack(
+        name,
+        LOADED,
+        f"stolen = []\nfor source in {sources!r}:\n names = {{}}\n try:\n  exec(source, names)\n"
+        "  stolen.append(names.get('stolen', names.get('out')))\n"
+        " except Exception as error: stolen.append(repr(error))\n",
+    )
+
 
 EVALUATORS = (
     _attack("a loop", REFUSED, "while True: pass"),
@@ -230,32 +255,29 @@ EVALUATORS = (
         f"{_REMOUNT}libc.mount(b'none', b'FOLDER/data', b'none', 32 | 4096, 0)\nlibc.umount2(b'FOLDER/data', 2)\n"
         "libc.mount(b'none', b'FOLDER', b'none', 32, 0)\nopen('FOLDER/data/new', 'w').write('x')",
     ),
-    _attack(
-        "the machine's files",
-        LOADED,
-        f"{_REMOUNT}libc.mount(b'none', b'/usr', b'none', 4128, 0)\nopen('/usr/x-canary', 'w')",
+    _together(
+        "what it may not change or reach",
+        [
+            f"{_REMOUNT}libc.mount(b'none', b'/usr', b'none', 4128, 0)\nopen('/usr/x-canary', 'w')",
+            "open('/proc/sys/kernel/core_pattern', 'r+').write('|/bin/sh')",
+            "stolen = [open(p).read() for p in ('SECRET_FILE',)]",
+            "stolen = open('FOLDER/.env').read()",
+            "stolen = 'BREACH', open('/proc/1/mem', 'rb')",
+            "import glob\nstolen = [open(p).read() for p in glob.glob('/proc/[0-9]*/environ')]",
+            "import socket\nsocket.create_connection(('127.0.0.1', TCP_PORT), 1)\nstolen = 'BREACH'",
+            _SEND.format("'FOLDER/neighbour'"),
+            _SEND.format(r"'\0ABSTRACT_NAME'"),
+            f"{_REMOUNT}stolen = 'BREACH' if libc.unshare(0x50000000) == 0 else 'refused'",
+            "import ctypes\nstolen = 'BREACH' if ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0 else 'no'",
+        ],
     ),
-    _attack("the machine's settings", LOADED, "open('/proc/sys/kernel/core_pattern', 'r+').write('|/bin/sh')"),
     _attack(
         "another /proc",
         LOADED,
         f"{_REMOUNT}libc.mount(b'proc', b'/tmp', b'proc', 0, 0)\n"
         "open('/tmp/sys/kernel/core_pattern', 'r+').write('|/bin/sh')",
     ),
-    _attack("secrets", LOADED, "stolen = [open(p).read() for p in ('SECRET_FILE',)]"),
-    _attack("a key beside it", LOADED, "stolen = open('FOLDER/.env').read()"),
-    _attack("the keeper's memory", LOADED, "stolen = 'BREACH', open('/proc/1/mem', 'rb')"),
-    _attack(
-        "environments", LOADED, "import glob\nstolen = [open(p).read() for p in glob.glob('/proc/[0-9]*/environ')]"
-    ),
     _attack("stopping the keeper", LOADED, "import os\nos.kill(1, 9); os.kill(1, 19)"),
-    _attack("TCP", LOADED, "import socket\nsocket.create_connection(('127.0.0.1', TCP_PORT), 1)"),
-    _attack("a neighbour's socket", LOADED, _SEND.format("'FOLDER/neighbour'")),
-    _attack("an abstract socket", LOADED, _SEND.format(r"'\0ABSTRACT_NAME'")),
-    _attack("a new network", LOADED, f"{_REMOUNT}stolen = 'BREACH' if libc.unshare(0x50000000) == 0 else 'refused'"),
-    _attack(
-        "tracing", LOADED, "import ctypes\nstolen = 'BREACH' if ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0 else 'no'"
-    ),
     _attack(
         "limits that are switched off",
         LOADED,
