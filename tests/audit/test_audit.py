@@ -39,7 +39,7 @@ PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n", "hill-climbing", "mct
 """The methods without first programs."""
 
 
-@pytest.mark.parametrize(("method", "limits"), zip(METHODS, cycle([(0, None), (2, 70)]), strict=False))
+@pytest.mark.parametrize(("method", "limits"), [*zip(METHODS, cycle([(0, None), (2, 70)]), strict=False)])
 async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(
     method: str, limits: tuple[int, int | None]
 ) -> None:

@@ -231,7 +231,7 @@ CHANGES: tuple[dict[str, Any], ...] = ({"prompts": "small"}, {"prompts": "paper"
 
 
 @pytest.mark.usefixtures("replies_read_once")
-@pytest.mark.parametrize(("method", "change"), zip(METHODS, cycle(CHANGES), strict=False))
+@pytest.mark.parametrize(("method", "change"), [*zip(METHODS, cycle(CHANGES), strict=False)])
 async def test_a_fork_asks_by_its_own_settings_from_its_first_question_on(method: str, change: dict[str, Any]) -> None:
     begun = {**SMALL, "method": method, "samples_per_prompt": 4, "prompts": "full"}
     now = {**begun, **change, "budget": 60}

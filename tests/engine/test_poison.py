@@ -201,7 +201,7 @@ WORST: dict[str, Callable[[Event], bool]] = {
 }
 
 
-@pytest.mark.parametrize(("method", "moment"), zip(["funsearch", "niche", "eoh+behavesim"], WORST, strict=True))
+@pytest.mark.parametrize(("method", "moment"), [*zip(["funsearch", "niche", "eoh+behavesim"], WORST, strict=True)])
 async def test_a_run_on_poison_that_dies_whenever_something_happens_is_resumed_to_its_end(
     method: str, moment: str
 ) -> None:

@@ -69,7 +69,7 @@ async def child(task: EvaluatorTask, number: int, operator: str, *shown: str, se
     return found.source
 
 
-@pytest.mark.parametrize(("operator", "edits"), zip(OPERATORS, cycle(["full", "diff"]), strict=False))
+@pytest.mark.parametrize(("operator", "edits"), [*zip(OPERATORS, cycle(["full", "diff"]), strict=False)])
 async def test_every_operator_gives_a_program_that_is_changed_within_its_blocks_alone(tmp_path, operator, edits):
     task = task_of(tmp_path, RINGS, edits=edits)
     other = RINGS.replace("range(7)", "range(math.floor(7.5))")
