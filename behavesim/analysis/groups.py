@@ -55,7 +55,9 @@ class RunGroup:
         """
         runs = [run.improvements for run in self.runs]
         if across == "asked":
-            return mean_convergence(runs, min(run.summary.asked for run in self.runs), by_gap)
+            # tuned candidates have numbers, too, which `summary.asked` does not count
+            asked = [run.summary.asked if run.run is None else run.run.state.asked for run in self.runs]
+            return mean_convergence(runs, min(asked), by_gap)
         costs = [[each[across] for each in run.moments] for run in self.runs]
         used = [[cost for cost in each if cost is not None] for each in costs]
         if any(not each or not each[-1] or len(each) < len(cost) for each, cost in zip(used, costs, strict=True)):
