@@ -9,7 +9,7 @@ from itertools import combinations, product
 from typing import TypeVar
 
 from behavesim.analysis.convergence import DiversityAt
-from behavesim.analysis.groups import Family, Ranks, RunGroup, group_runs, is_finished, ranks, repeats
+from behavesim.analysis.groups import Family, Ranks, RunGroup, begins_by_seed, group_runs, is_finished, ranks, repeats
 from behavesim.analysis.metrics import (
     METRICS,
     RECOMMENDED_GAIN_ADVANTAGE,
@@ -34,7 +34,6 @@ from behavesim.analysis.statistics import (
 )
 from behavesim.base.errors import UsageError
 from behavesim.base.text import ScoreSource
-from behavesim.proposers.proposer import models_asked
 
 # Tests of differences: between groups of runs, and of recommended programs against the search's best.
 
@@ -43,8 +42,8 @@ K = TypeVar("K")
 AnyTest = TypeVar("AnyTest", "GroupTest", "RecommendationTest")
 # Pairs of group labels to test, decided before the results were seen.
 Pairs = Sequence[tuple[str, str]]
-# The known values of a group's runs in a metric, each with the run's seed. The seed is None if runs of that seed begin
-# no more alike than others, since a language model answers anew every time.
+# The known values of runs in a metric, each with the run's seed. The seed is None if runs of that seed begin no more
+# alike than others, since a language model answers anew every time (`begins_by_seed`).
 Values = Sequence[tuple[int | None, float]]
 # Metrics that can be the primary one of a task, preferred first: the first by which a test of the task is possible.
 PRIMARY = (
@@ -78,7 +77,8 @@ class RecommendationTest(Paired):
     """Paired test of a task's runs on held-out instances: the recommended program against the search's best.
 
     A value is how much better a run's recommended program is, in the unit of `metric`. The test uses one value per
-    seed, the mean of its runs, since runs of one seed begin alike. `runs` is the number of runs with a value, `unknown`
+    seed, the mean of its runs, since runs of one seed begin alike; with a language model, which answers anew, one per
+    run. `seeds` is how many these are, `runs` is the number of runs with a value, `unknown`
     of those without one: a program failed there. `p_holm` is `p` corrected for all tests of this metric.
     """
 
@@ -157,14 +157,15 @@ def recommendation_tests(groups: Sequence[RunGroup]) -> list[RecommendationTest]
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     tests = []
     for metric in (RECOMMENDED_GAP_ADVANTAGE, RECOMMENDED_GAIN_ADVANTAGE):
-        known = [(run.summary.seed, value) for run in tried if (value := run.metrics[metric.name]) is not None]
+        known = _metric_by_seed(tried, metric.name)
         if not known:
             continue
         # one value per seed, since runs of one seed begin alike and are not independent
-        by_seed, values = _mean_by_seed(known), [value for _, value in known]
+        alone = [value for seed, value in known if seed is None]
+        by_seed, values = [*_mean_by_seed(known).values(), *alone], [value for _, value in known]
         tests.append(
             RecommendationTest(
-                **vars(summarise_pairs(list(by_seed.values()))),
+                **vars(summarise_pairs(by_seed)),
                 metric=metric.name,
                 runs=len(values),
                 better=sum(value > 0 for value in values),
@@ -323,7 +324,8 @@ def _by_task(
     ours = {family: [group for group in tested if group.family == family] for family in families}
     values = {
         family: {
-            group.label: {metric.name: _metric_by_seed(group, metric.name) for metric in metrics} for group in groups
+            group.label: {metric.name: _metric_by_seed(group.runs, metric.name) for metric in metrics}
+            for group in groups
         }
         for family, groups in ours.items()
     }
@@ -342,7 +344,7 @@ def _by_task(
 def _result(group: RunGroup) -> GroupResult:
     # unfinished runs are counted here too: the table shows what there is, and tests leave them out
     asked = [run.summary.asked for run in group.runs]
-    values = {name: [value for _, value in _metric_by_seed(group, name)] for name in group.runs[0].metrics}
+    values = {name: [value for _, value in _metric_by_seed(group.runs, name)] for name in group.runs[0].metrics}
     return GroupResult(
         label=group.label,
         method=group.runs[0].summary.method,
@@ -372,10 +374,10 @@ def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
     )
 
 
-def _metric_by_seed(group: RunGroup, metric: str) -> Values:
+def _metric_by_seed(runs: Sequence[RunReport], metric: str) -> Values:
     return [
-        (None if models_asked(run.origin.settings) else run.summary.seed, value)
-        for run in group.runs
+        (run.summary.seed if begins_by_seed(run) else None, value)
+        for run in runs
         if (value := run.metrics[metric]) is not None
     ]
 

@@ -15,8 +15,9 @@ from behavesim.analysis.convergence import MeanCheckpoint, mean_convergence
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import SIGNIFICANCE, mean_of_known
+from behavesim.base.errors import UsageError
 from behavesim.base.text import ScoreSource, short_name
-from behavesim.proposers.proposer import models_asked
+from behavesim.proposers.proposer import proposer_type
 
 # Names of settings that a group's label does not list as "name=value", even if groups differ in them.
 #
@@ -54,7 +55,9 @@ class RunGroup:
         """
         runs = [run.improvements for run in self.runs]
         if across == "asked":
-            return mean_convergence(runs, min(run.summary.asked for run in self.runs), by_gap)
+            # tuned candidates have numbers, too, which `summary.asked` does not count
+            asked = [run.summary.asked if run.run is None else run.run.state.asked for run in self.runs]
+            return mean_convergence(runs, min(asked), by_gap)
         costs = [[each[across] for each in run.moments] for run in self.runs]
         used = [[cost for cost in each if cost is not None] for each in costs]
         if any(not each or not each[-1] or len(each) < len(cost) for each, cost in zip(used, costs, strict=True)):
@@ -77,16 +80,28 @@ def family_of(run: RunReport) -> Family:
     return run.summary.task, run.origin.versions.get("instances") or "", run.summary.score_source
 
 
+def begins_by_seed(run: RunReport) -> bool:
+    """Whether the run's seed decides its first programs: a model, or whatever a person's own proposer asks, does not.
+
+    False, too, if the proposer cannot be loaded any more.
+    """
+    try:
+        return proposer_type(run.origin.settings.proposer).is_pure
+    except UsageError:
+        return False
+
+
 def repeats(runs: Sequence[RunReport]) -> list[int]:
     """Return the indices of runs that share candidates with another run of their group, which is kept instead.
 
-    Those are forks of one beginning, and runs of one seed; with a language model only if their digests are equal, too.
+    Those are forks of one beginning, and runs of one seed; if these need not begin alike (`begins_by_seed`), only if
+    their digests are equal, too.
     A finished run is kept rather than another, then the one that asked for the most candidates, then the first.
     """
     alike: dict[tuple[object, ...], list[int]] = {}
     for place, run in enumerate(runs):
         settings, conditions = run.origin.settings, _conditions(run)
-        answered = run.summary.digest if models_asked(settings) else ""
+        answered = "" if begins_by_seed(run) else run.summary.digest
         alike.setdefault((conditions, settings.seed, answered), []).append(place)
         if run.origin.beginning is not None:
             alike.setdefault((conditions, run.origin.beginning), []).append(place)

@@ -43,7 +43,7 @@ from behavesim.state.events import (
 from behavesim.state.race import Certificate, mean_error
 from behavesim.state.settings import objective_of_run, settings_from_journal
 from behavesim.state.state import RunState
-from behavesim.store.database import count_registered
+from behavesim.store.database import count_questions
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import Activity, Waits, read_events, read_trajectories
 from behavesim.task import Task, TaskReference, call_task, number_from
@@ -65,11 +65,12 @@ KEPT = 256
 class Run:
     """A run as read from its journal: its settings, its state after the last event read, and all candidates."""
 
-    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
+    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], questions: int) -> None:
         """Build the run from its events in order, each with the time of its commit, in seconds since the epoch.
 
-        `registered` is the number of candidates that the whole journal registers by now. Raises JournalError if the
-        events do not begin with RunStarted or cannot follow one another, UsageError if recorded settings are invalid.
+        `questions` is the number of candidates, without tuned ones, that the whole journal registers by now. Raises
+        JournalError if the events do not begin with RunStarted or cannot follow one another, UsageError if recorded
+        settings are invalid.
         """
         self.folder = folder
         # before the journal is read: looked at later, a run that ends in between would seem killed
@@ -96,9 +97,10 @@ class Run:
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
         self.settings = settings_from_journal(first[1].settings)
-        # number of candidates registered, and the members of each island, after each tenth of the budget so far
+        # after each tenth of the budget so far: the number of candidates registered, without tuned ones, which no
+        # budget counts, and the members of each island
         self.archives: list[tuple[int, tuple[tuple[CandidateId, ...], ...]]] = []
-        self._budget = max(registered, self.settings.budget)
+        self._budget = max(questions, self.settings.budget)
         self.state = RunState(objective_of_run(first[1].provenance))
         self._take(*first)
         for at, event in pairs:
@@ -115,7 +117,7 @@ class Run:
         folder = path if isinstance(path, RunFolder) else RunFolder.find(Path("runs"), str(path))
         with closing(read_events(folder.journal)) as events:  # else an event that is refused leaves the file open
             first = ((at, event) for _, at, event in islice(events, until))
-            return cls(folder, first, count_registered(folder.journal))
+            return cls(folder, first, count_questions(folder.journal))
 
     def follow(self, until: int | None = None) -> None:
         """Read the events committed since the last read, up to number `until` of the journal, or all if it is None."""
@@ -272,9 +274,9 @@ class Run:
         if isinstance(event, Added | NotAdded | Rejected):
             self.decided_s[event.candidate] = self._activity.seconds
         match event:
-            case Added() | NotAdded() if self.state.registered * MOMENTS // self._budget > len(self.archives):
+            case Added() | NotAdded() if self.state.registered_questions * MOMENTS // self._budget > len(self.archives):
                 islands = tuple(tuple(group.members) for group in self.state.islands.values())
-                self.archives.append((self.state.registered, islands))
+                self.archives.append((self.state.registered_questions, islands))
             case Recommended(choice, validation) if choice is not None:
                 program = self._candidates.get(choice)
                 # refused here, where the journal is read: later every screen would have to expect it

@@ -51,10 +51,16 @@ def line(live: LiveRun) -> str:
     known = "".join(f", {each}" for each in (*_rate(live), *_time_left(live), *_waiting_for(live)))
     known += _source(state)
     return (
-        f"{state.tally.outcomes}/{live.settings.budget} tried, {state.tally.feasible} feasible, "
+        f"{_tried(state)}/{live.settings.budget} tried, {state.tally.feasible} feasible, "
         f"{state.tally.rejected.total()} rejected, {_best_and_template(state)}"
         f"{'' if gap is None else f' (gap {percent(gap)})'}{known}"
     )
+
+
+def _tried(state: RunState) -> int:
+    """Return the number of outcomes without those of tuned candidates, which the budget does not count."""
+    waiting = sum(each.outcome is not None and not each.is_tuned for each in state.open.values())
+    return state.registered_questions + waiting
 
 
 def head(live: LiveRun, is_boxed: bool = False) -> RenderableType:
@@ -98,10 +104,10 @@ def _progress(live: LiveRun) -> RenderableType:
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column()
     grid.add_column(justify="right", no_wrap=True)
-    done = f"{state.tally.outcomes:,} / {settings.budget:,}"
+    done = f"{_tried(state):,} / {settings.budget:,}"
     most = "" if settings.max_time_s is None else f" of {clock(settings.max_time_s)}"
     text = "   ".join([done, *_rate(live), ", ".join([f"{clock(live.active_s)}{most} gone", *_time_left(live)])])
-    grid.add_row(ProgressBar(total=settings.budget, completed=state.tally.outcomes), Text(text))
+    grid.add_row(ProgressBar(total=settings.budget, completed=_tried(state)), Text(text))
     return grid
 
 

@@ -70,6 +70,13 @@ def feasible(
     return [*asked(candidate), evaluated, NotAdded(candidate) if island is None else Added(candidate, str(island))]
 
 
+def tuned(parent: int, added: list[Event]) -> list[Event]:
+    """The events of `feasible` as those of a candidate that is its parent with other numbers."""
+    first, *rest = added
+    assert isinstance(first, Asked)
+    return [replace(first, parents=(parent,), prompt=Prompt("", "tune")), *rest]
+
+
 def rejected(candidate: int, reason: str, message: str = "", stage: Any = "evaluation") -> list[Event]:
     """A candidate that came to nothing."""
     return [*asked(candidate), Rejected(candidate, stage, reason, message, "its source"), NotAdded(candidate)]

@@ -230,6 +230,14 @@ def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_run
     assert compared(*grid())[0].recommended_vs_best == ()
 
 
+def test_runs_of_a_model_count_one_by_one_in_what_the_choice_was_worth_whatever_their_seeds() -> None:
+    asked = [replace(made("eoh", 0, 0.1, proposer="openai"), held_out=None) for _ in range(8)]
+    asked = [replace(run, summary=replace(run.summary, digest=f"{place}")) for place, run in enumerate(asked)]
+    runs = [tried(run, HeldOutMean(0.5, None), HeldOutMean(0.6, None)) for run in asked]
+    (choice,) = compared(*runs)[0].recommended_vs_best
+    assert (choice.seeds, choice.p) == (8, pytest.approx(2 / 2**8))
+
+
 def test_by_gap_the_choice_is_worth_what_it_takes_away() -> None:
     runs = [tried(made("eoh", seed, 0.1), HeldOutMean(None, 0.3), HeldOutMean(None, 0.2)) for seed in range(2)]
     (choice,) = compared(*runs)[0].recommended_vs_best

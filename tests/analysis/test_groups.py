@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from behavesim.analysis.groups import group_runs, repeats
-from behavesim.analysis.report import RunReport
+from behavesim.analysis.report import RunReport, report
 from tests.analysis.examples import made, made_elsewhere, unfinished
+from tests.analysis.journals import feasible, journalled, started, tuned
 
 
 def labels(*runs: RunReport) -> list[str]:
@@ -87,6 +89,22 @@ def test_runs_that_repeat_an_earlier_one_are_known_by_their_places() -> None:
     assert repeats([first, other, first, made("eoh", 0, 0.2, workers=9)]) == [2, 3]
     asked = [made("eoh", 0, gap, proposer="openai") for gap in (0.1, 0.2, 0.2)]
     assert repeats(asked) == [2]
+
+
+def test_runs_of_one_seed_whose_proposer_need_not_repeat_itself_are_known_by_their_digests(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("import behavesim as bs\nclass Mine(bs.Proposer[bs.ProposerSettings]): pass\nproposer = Mine\n")
+    runs = [made("eoh", 0, gap, proposer=str(path)) for gap in (0.1, 0.2, 0.3, 0.3)]
+    assert repeats(runs) == [3]
+
+
+def test_the_curve_of_runs_that_tune_goes_on_to_their_last_candidate(tmp_path: Path) -> None:
+    runs = [
+        journalled(tmp_path / f"{seed}", started(budget=1, seed=seed), feasible(0, 5.0), tuned(0, feasible(1, 4.0)))
+        for seed in range(2)
+    ]
+    (group,) = group_runs([report(run) for run in runs])
+    assert [(at.at, at.best.mean) for at in group.mean_convergence(by_gap=False)] == [(1, 5.0), (2, 4.0)]
 
 
 def test_forks_of_one_run_count_once_in_their_group() -> None:

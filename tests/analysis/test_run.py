@@ -28,6 +28,7 @@ from tests.analysis.journals import (
     rejected,
     started,
     stopped,
+    tuned,
     write,
 )
 
@@ -196,6 +197,12 @@ def test_the_archive_is_remembered_at_every_tenth_of_the_budget(tmp_path: Path) 
 def test_of_a_run_longer_than_its_budget_tenths_are_of_its_length(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(budget=10), *(feasible(number, 5.0) for number in range(20)))
     assert [registered for registered, _ in run.archives] == list(range(2, 21, 2))
+
+
+def test_tenths_of_the_budget_are_of_what_it_counts(tmp_path: Path) -> None:
+    parts = [tuned(number - 1, feasible(number, 5.0)) if number % 2 else feasible(number, 5.0) for number in range(20)]
+    run = journalled(tmp_path / "first", started(budget=10, tune=0.5), *parts)
+    assert [questions for questions, _ in run.archives] == list(range(1, 11))
 
 
 def test_a_journal_that_does_not_begin_with_settings_is_refused(tmp_path: Path) -> None:

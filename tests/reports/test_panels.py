@@ -122,6 +122,15 @@ def test_shares_of_repeats_are_of_the_feasible_ones() -> None:
     )
 
 
+def test_tuned_candidates_are_no_progress_of_the_budget() -> None:
+    tuning = state()
+    assert line(moment(state=tuning)).startswith("21/60 tried, 20 feasible")
+    tuning.apply(Asked(21, (0,), None, Prompt("", "tune")))
+    tuning.apply(Responded(21, Reply("", "tune")))
+    tuning.apply(Evaluated(21, "tuned", 1.9, (1.9,), (Trajectory.prefixes([0]),)))
+    assert line(moment(state=tuning)).startswith("21/60 tried, 21 feasible")
+
+
 def test_before_anything_has_come_nothing_is_claimed() -> None:
     seen = shown(moment(state=begun(), cost_usd=None))
     assert row(seen, "best") == "none yet"
