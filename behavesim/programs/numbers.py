@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -165,14 +166,15 @@ _Literal = tuple[Span, float, bool, bool]
 def _numbers(text: str, literals: Sequence[_Literal], begin: int, first_line: int) -> Iterator[tuple[bool, Number]]:
     """Yield each literal that may be tuned: whether it has a mark, and the number; the text stands at `begin`."""
     marks = {text.count("\n", 0, mark.start()): mark for mark in _MARK.finditer(text)}
-    for span, value, is_whole, is_free in literals:
-        line = text.count("\n", 0, span[0])
+    line = counted = 0
+    for span, value, is_whole, is_free in literals:  # in their order in the text
+        line, counted = line + text.count("\n", counted, span[0]), span[0]
         mark = marks.get(line)
         bounds: tuple[float, float] | None = None
         if mark is not None and float(mark["low"]) <= value <= float(mark["high"]):
             low, high = float(mark["low"]), float(mark["high"])
             is_whole = is_whole and not set(".eE") & set(mark["low"] + mark["high"])
-            bounds = (low, high) if low < high else None
+            bounds = (low, high) if low < high and math.isfinite(high - low) else None
             del marks[line]
         elif is_free:
             bounds, mark = _bounds(value, is_whole), None
@@ -222,12 +224,13 @@ def _python_literals(text: str) -> list[_Literal]:
 
 
 def _value(node: ast.AST) -> int | float | None:
-    """Return the value of a number, or of one with a sign; None for all else."""
+    """Return the value of a number, or of one with a sign; None for all else, and beyond the largest float."""
     match node:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return None if isinstance(value, bool) else -value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as operand):
+            value = _value(operand)
+            return None if value is None else -value
         case ast.Constant(value=int() | float() as value):
-            return None if isinstance(value, bool) or not math.isfinite(value) else value
+            return None if isinstance(value, bool) or not abs(value) <= sys.float_info.max else value
     return None
 
 

@@ -163,18 +163,21 @@ def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = 
 
     `wanted` are names from LAYERS; one that fails is left out, and `failed` says why. With namespaces, only a child of
     the calling process returns. With Landlock, files at and below `hidden` paths cannot be read even among the
-    libraries. Raises SandboxError if this process's limit on address space leaves too little for `limits`.
+    libraries, nor files beside a project's code that may hold keys. Raises SandboxError if this process's limit on
+    address space leaves too little for `limits`.
     """
     all_pids, memory = processes.open_processes(), processes.memory_of_machine()
     address_space, tasks = begin(limits, SPARE_TASKS)
     readable = landlock.readable_paths()
+    projects = landlock.project_folders()
+    unseen = {*hidden, *(path for each in projects for path in namespaces.secrets(each, namespaces.SHARED_DEPTH))}
     attempts = Attempts(wanted)
     attempts.try_layer("user", lambda: leave_root(readable))
     if not processes.LINUX:
         attempts.failed["landlock"] = attempts.failed["seccomp"] = attempts.failed["namespaces"] = "this is not Linux"
         return Confinement(limits, os.getpid(), address_space, tasks, failed=attempts.failed)
     own_pids = attempts.try_layer("namespaces", namespaces.enter)
-    landlocked = attempts.try_layer("landlock", lambda: landlock.restriction(landlock.readable(readable, hidden)))
+    landlocked = attempts.try_layer("landlock", lambda: landlock.restriction(landlock.readable(readable, unseen)))
     calls = attempts.try_layer("seccomp", seccomp.program)
     # no other process of this user may trace the zygote and its children, or read their memory
     attempts.take(UNTRACED, kernel.prepare_prctl(kernel.PR_SET_DUMPABLE, 0))

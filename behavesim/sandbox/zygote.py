@@ -102,6 +102,7 @@ def strip_task(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     kinds = [kind for kind in type(task).__mro__ if kind not in Task.__mro__]
     modules = [sys.modules[name] for name in {kind.__module__ for kind in kinds}]
     files = [Path(str(module.__file__)).resolve() for module in modules]
+    data = [file.parent / name for file in files for name in task.data_files]  # read before it may be deleted
     names = {kind.__name__ for kind in kinds}
     parts = [(part, _names_bound(part)) for file in files for part in _parts(file, names)]
     values = [pair for module in modules for pair in vars(module).items()]
@@ -114,9 +115,11 @@ def strip_task(task: Task) -> tuple[Solve, tuple[Path, ...]]:
     for place in (task, *kinds, *modules):
         for name in (vars(place).keys() & defined) - kept:
             delattr(place, name)
-    # with the bytecode; and with the built-in tasks, unless it is one: it may be a copy of one of them
+    # with the bytecode; and with the built-in tasks, as it may be a copy of one of them, or their data if it is one
     hidden = (path for file in files for path in (file, file.parent / "__pycache__"))
-    return solve, (*hidden, *(() if type(task).__module__.startswith(_BUILT_IN) else _built_in()))
+    is_built_in = type(task).__module__.startswith(_BUILT_IN)
+    library = [path for folder in _built_in() for path in folder.glob("*.xz")] if is_built_in else _built_in()
+    return solve, (*hidden, *data, *library)
 
 
 def _built_in() -> tuple[Path, ...]:

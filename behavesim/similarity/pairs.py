@@ -238,15 +238,19 @@ def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings)
     # E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, estimated without bias (U-statistic): X' is always another
     # sample than X. With one sample, E d(X, X') counts as 0, so between two trajectories it is their states' distance.
     steps_x, steps_y = settings.kept(len(x)), settings.kept(len(y))
-    pairs = [_costs(a, steps_x, b, steps_y, settings) for a, b in product(trajectories_of(x), trajectories_of(y))]
+    pairs = list(product(trajectories_of(x), trajectories_of(y)))
+    total = np.zeros((len(steps_x), len(steps_y)))
+    for a, b in pairs:  # one table at a time: samples of many long runs would fill the memory
+        total += _costs(a, steps_x, b, steps_y, settings)
     spread = _spread(x, settings)[:, None] / 2 + _spread(y, settings)[None, :] / 2
-    return np.asarray(np.maximum(np.mean(pairs, axis=0) - spread, 0.0))
+    return np.asarray(np.maximum(total / len(pairs) - spread, 0.0))
 
 
 def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """Return, (steps,), the mean distance between two different samples at each kept step; 0 for a single sample."""
     steps = settings.kept(len(run))
-    pairs = [_costs(a, steps, b, steps, settings).diagonal() for a, b in combinations(trajectories_of(run), 2)]
+    runs = combinations(trajectories_of(run), 2)
+    pairs = [_costs(a, steps, b, steps, settings).diagonal().copy() for a, b in runs]  # a view would keep its table
     return np.mean(pairs, axis=0) if pairs else np.zeros(len(steps))
 
 

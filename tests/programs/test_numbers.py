@@ -82,6 +82,12 @@ def test_a_mark_gives_its_line_s_first_number_in_the_range_that_range() -> None:
     assert found("seed = 3  # tune: 2 to 9\n") == [(1, 3.0)] == found("seed = 3; // tune: 2 to 9\n", ".c")
 
 
+def test_what_no_float_holds_is_no_number_and_no_bound() -> None:
+    huge = f"1{'0' * 400}"
+    assert found(f"a = {huge} + 3.5\nb = -{huge}\n") == [(1, 3.5)]
+    assert found(f"a = 3  # tune: 1 to {huge}\nb = 3  # tune: 1 to 1e999\nc = 3.5\n") == [(3, 3.5)]
+
+
 def test_whole_numbers_stay_whole_and_signs_stay() -> None:
     whole, real = tunable_numbers("k = 5\nw = -0.2\n")
     assert (whole.low, whole.high, whole.is_whole, whole.is_log) == (1, 20, True, True)

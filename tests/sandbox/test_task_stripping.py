@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -232,3 +233,43 @@ async def test_what_lies_beside_a_hidden_task_can_still_be_imported() -> None:
     source += "    return unvisited[0 if other.task.name else 1]\n"
     async with Pool(TaskReference("tsp"), "search", 1, allow_weak_isolation=True) as pool:
         assert isinstance(await pool.evaluate(source), Solved)
+
+
+READS = """
+import importlib.util
+
+def order(*_):
+    (folder,) = importlib.util.find_spec("my_cities").submodule_search_locations
+    found = []
+    for name in ("cities.csv", ".env", "other.py"):
+        try:
+            found.append(open(f"{folder}/{name}").read())
+        except OSError as error:
+            found.append(type(error).__name__)
+    raise RuntimeError(found)
+"""
+
+
+async def test_a_program_reads_neither_the_data_of_a_task_nor_keys_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = (tmp_path / "my_cities").resolve()
+    package.mkdir()
+    for name, text in {"__init__.py": "", "other.py": "# for all", "cities.csv": "held-out", ".env": "KEY=k"}.items():
+        (package / name).write_text(text)
+    (package / "mine.py").write_text(f"import my_cities\n{TASK}\nOrder.data_files = ('cities.csv',)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    async with Pool(TaskReference(str(package / "mine.py")), "search", 1, allow_weak_isolation=True) as pool:
+        failure = await pool.evaluate(READS)
+        if "strong" not in pool.isolation:
+            pytest.skip(f"isolation {pool.isolation}: files can be read")
+    assert isinstance(failure, Failure)
+    assert failure.message.startswith("RuntimeError: ['PermissionError', 'PermissionError', '# for all']"), failure
+
+
+def test_the_data_of_a_built_in_task_are_hidden_beside_its_file() -> None:
+    # in a process of its own, as names are deleted from its modules
+    code = "from behavesim.sandbox.zygote import strip_task\nfrom behavesim.task import TaskReference\n"
+    code += "print(*strip_task(TaskReference('bin_packing:weibull5k').load())[1], sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {Path(line).name for line in done.stdout.splitlines()} >= {"bin_packing.py", "weibull5k.xz"}
