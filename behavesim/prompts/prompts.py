@@ -38,10 +38,10 @@ from behavesim.prompts.shown import (
     describe_score_and_metrics,
     failures_in_words,
     goal_in_words,
+    groups_in_words,
     ideas_in_words,
     leader_in_words,
     parts_of,
-    ways_in_words,
 )
 from behavesim.prompts.wording import PARTS, AnswerFormat, Wording, contract, surroundings_in_words
 from behavesim.state.behaviours import Behaviours
@@ -171,9 +171,10 @@ class Prompts:
         # last, and within the tokens that the rest leaves: these words are the first that a prompt can do without
         scores = tuple(each.scores for each in members)
         parting = Parting(programs, scores, self.in_words, self.objective, state.tried.best_scores)
-        ways = behaviours.ways()  # also where no text has $tried: until it is called, all trajectories are held
+        # also where no text has $tried: until it is called, all trajectories are held
+        groups = behaviours.behaviour_groups()
         told = {
-            "tried": lambda: ways_in_words(ways, attempts_in_words(state, members, asked.prompt.operator)),
+            "tried": lambda: groups_in_words(groups, attempts_in_words(state, members, asked.prompt.operator)),
             "behaviour": lambda: parting.in_words(behaviours),
         }
         prompt = fill_within_budget(prompt, told, self.settings.prompt_tokens)

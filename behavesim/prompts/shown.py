@@ -306,8 +306,8 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
         yield f"    {names[index]:<{width}}  {best[index]:>11.6g}  {'  '.join(cells)}"
 
 
-# Most ways in the list of what was tried; one more line sums up the others.
-WAYS_SHOWN = 8
+# Most groups in the list of what was tried; one more line sums up the others.
+GROUPS_SHOWN = 8
 # Most ideas of other programs, and most attempts at the shown ones, in the list of what was tried.
 IDEAS_SHOWN = 2
 ATTEMPTS_SHOWN = 3
@@ -321,7 +321,7 @@ def ideas_in_words(state: RunState, shown: Sequence[Member] = (), operator: str 
     """
     attempts = _attempts(state, shown, operator)
     told = _told(state, shown) | {attempt.thought for attempt, *_ in attempts}
-    ideas = [idea for idea in state.tried.ideas if idea.thought not in told][: IDEAS_SHOWN if shown else WAYS_SHOWN]
+    ideas = [idea for idea in state.tried.ideas if idea.thought not in told][: IDEAS_SHOWN if shown else GROUPS_SHOWN]
     said = [attempts_in_words(state, shown, operator)]
     if ideas:
         which = "best other ideas" if shown else "best ideas"
@@ -405,21 +405,21 @@ def mechanism(thought: str, most: int = LISTED_IDEA) -> str:
 _SENTENCE, _CLAUSE = re.compile(r"(?<=[^.;])[.;] "), re.compile(r"[,:] | \(")
 
 
-def ways_in_words(ways: Sequence[BehaviourGroup], attempts: str = "") -> str:
-    """Return `attempts` and a line for each of the best ways, and one on the rest; "" if there is nothing to tell."""
-    # a way is a group of programs that do nearly the same; `ways` are all of the run, best first
-    if not any(way.idea for way in ways):
+def groups_in_words(groups: Sequence[BehaviourGroup], attempts: str = "") -> str:
+    """Return `attempts` and a line for each of the best groups, and one on the rest; "" if there is nothing to tell."""
+    # the programs of a group do nearly the same; `groups` are all of the run, best first
+    if not any(group.idea for group in groups):
         return attempts
     said = [
         "What was tried so far, by behaviour: the best score, how many programs do nearly the same, and the best one's "
         "idea."
     ]
-    most = IDEAS_SHOWN if attempts else WAYS_SHOWN
-    said += [
-        f"- {way.score:.6g} ({way.count}): {mechanism(way.idea) or 'its idea was not told'}" for way in ways[:most]
-    ]
-    if rest := ways[most:]:
-        more = count_noun(sum(way.count for way in rest), "program")
+    most = IDEAS_SHOWN if attempts else GROUPS_SHOWN
+    for group in groups[:most]:
+        idea = mechanism(group.idea) or "its idea was not told"
+        said.append(f"- {group.score:.6g} ({group.count}): {idea}")
+    if rest := groups[most:]:
+        more = count_noun(sum(group.count for group in rest), "program")
         said.append(f"- {count_noun(len(rest), 'other behaviour')} ({more}), none of which scores better.")
     return "\n".join([*filter(None, [attempts]), *said])
 

@@ -46,13 +46,14 @@ class Behaviours:
     method's decisions nor the prompts need behaviour, and a decision that reads it all the same raises PartError.
     """
 
-    def __init__(self, measure: BehaveSim | None = None, ways: BehaviourGroups | None = None) -> None:
+    def __init__(self, measure: BehaveSim | None = None, behaviour_groups: BehaviourGroups | None = None) -> None:
         """Begin without programs.
 
         Args:
             measure: compares them. Its `clip` and `strict` are ignored: `means` does not clip, the others do, and only
                 `why_incomparable` is strict.
-            ways: divides the registered programs by behaviour, for prompts; None if no prompt describes behaviour.
+            behaviour_groups: divides the registered programs by behaviour, for prompts; None if no prompt describes
+                behaviour.
         """
         self._measure = measure
         if measure is not None:
@@ -67,9 +68,9 @@ class Behaviours:
         self._template: Archive | None = None
         self._niches: DiverseBest | None = None
         self._in_niches = 0
-        self._ways = ways
-        self._evaluated: dict[CandidateId, Evaluated] = {}  # not registered yet, where ways are told
-        self._waiting: list[Evaluated] = []  # registered, and not divided into ways yet
+        self._behaviour_groups = behaviour_groups
+        self._evaluated: dict[CandidateId, Evaluated] = {}  # not registered yet, where groups are told
+        self._waiting: list[Evaluated] = []  # registered, and not in one of the groups yet
         # similarities to all members, of the candidate compared last: a decision may be taken twice, or read twice
         self._last: tuple[BehaveSim, CandidateId, list[float]] | None = None
         self._recorded: Compared | None = None  # what the journal holds of the candidate that is being registered
@@ -110,7 +111,7 @@ class Behaviours:
         """
         if self._measure is None:
             return
-        if self._ways is not None:
+        if self._behaviour_groups is not None:
             self._hold(event)
         if isinstance(event, Evaluated | Added | NotAdded | Regrouped):
             self._last = None
@@ -128,17 +129,17 @@ class Behaviours:
             case Regrouped():
                 self._keep(alive)
 
-    def ways(self) -> list[BehaviourGroup]:
+    def behaviour_groups(self) -> list[BehaviourGroup]:
         """Return the groups of equal behaviour of all registered feasible candidates, best first; [] without them."""
-        if self._ways is None:
+        if self._behaviour_groups is None:
             return []
         while self._waiting:
             known = self._waiting.pop(0)
-            self._ways.add(known.trajectories, known.score, known.thought)
-        return self._ways.best()
+            self._behaviour_groups.add(known.trajectories, known.score, known.thought)
+        return self._behaviour_groups.best()
 
     def _hold(self, event: Event) -> None:
-        """Keep what an event says of a program until it is registered, and then until it is divided into ways."""
+        """Keep what an event says of a program until it is registered, and then until it is in one of the groups."""
         match event:
             case Evaluated(candidate) if candidate != TEMPLATE:
                 self._evaluated[candidate] = event

@@ -225,9 +225,9 @@ def add_to_record(models: dict[str, ModelRecord], registered: OpenCandidate, uti
 # The different behaviours of a run so far, one line for each: programs that behave alike share one.
 
 
-# Largest number of ways; after that a new program joins the nearest way, however far it is.
+# Largest number of groups; after that a new program joins the nearest group, however far it is.
 #
-# There is a limit because each new program is compared with the first program of each way.
+# There is a limit because each new program is compared with the first program of each group.
 MOST = 24
 # Number of distances, the first ones, whose median is the unit of the radius. Later ones would change it little.
 SAMPLE = 200
@@ -246,41 +246,41 @@ class BehaviourGroup:
 
 
 class BehaviourGroups:
-    """Divides programs, one after another, into ways; the first program of a way represents it."""
+    """Divides programs, one after another, into groups; the first program of a group represents it."""
 
     def __init__(self, measure: BehaveSim, radius: float, sign: int) -> None:
         """Begin without programs, which `measure` will compare.
 
-        A distance of more than `radius` times the median distance begins a new way. `sign` is 1 if greater scores are
+        A distance of more than `radius` times the median distance begins a new group. `sign` is 1 if greater scores are
         better, and -1 if lower ones are.
         """
         self._measure = measure
         self._radius = radius
         self._sign = sign
         self._leaders: Archive | None = None
-        self._ways: list[BehaviourGroup] = []
+        self._groups: list[BehaviourGroup] = []
         self._distances: list[float] = []
 
     def add(self, algorithm: Sequence[AlgorithmRun], score: float, idea: str) -> None:
-        """Add a program to the way nearest to it, or to a new one; raises TrajectoryError if it does not fit them."""
+        """Add a program to the group nearest to it, or to a new one; raises TrajectoryError if it does not fit them."""
         from behavesim.similarity import Archive
 
         if self._leaders is None:
             self._leaders = Archive()
-        far = 1.0 - self._measure.one_vs_many(algorithm, self._leaders) if self._ways else np.empty(0)
+        far = 1.0 - self._measure.one_vs_many(algorithm, self._leaders) if self._groups else np.empty(0)
         apart = self._radius * float(np.median(self._distances)) if self._distances else 0.0
         self._distances += far.tolist()[: SAMPLE - len(self._distances)]
-        if far.size and (far.min() <= apart or len(self._ways) == MOST):
+        if far.size and (far.min() <= apart or len(self._groups) == MOST):
             self._join(int(far.argmin()), score, idea)
         else:
             self._leaders.append(algorithm)
-            self._ways.append(BehaviourGroup(1, score, idea))
+            self._groups.append(BehaviourGroup(1, score, idea))
 
     def best(self) -> list[BehaviourGroup]:
-        """Return all ways, those with the best scores first."""
-        return sorted(self._ways, key=lambda way: -self._sign * way.score)
+        """Return all groups, those with the best scores first."""
+        return sorted(self._groups, key=lambda group: -self._sign * group.score)
 
     def _join(self, number: int, score: float, idea: str) -> None:
-        way = replace(self._ways[number], count=self._ways[number].count + 1)
-        is_better = self._sign * score > self._sign * way.score
-        self._ways[number] = replace(way, score=score, idea=idea or way.idea) if is_better else way
+        group = replace(self._groups[number], count=self._groups[number].count + 1)
+        is_better = self._sign * score > self._sign * group.score
+        self._groups[number] = replace(group, score=score, idea=idea or group.idea) if is_better else group

@@ -17,11 +17,11 @@ from behavesim.prompts.shown import (
     describe_run,
     failures_in_words,
     goal_in_words,
+    groups_in_words,
     ideas_in_words,
     leader_in_words,
     mechanism,
     prose,
-    ways_in_words,
 )
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
@@ -212,19 +212,19 @@ def test_an_idea_is_cut_after_its_mechanism() -> None:
 
 
 def test_a_line_for_each_behaviour_counts_those_that_do_nearly_the_same() -> None:
-    ways = BehaviourGroups(BehaveSim(normaliser=8), 0.3, -1)
+    groups = BehaviourGroups(BehaveSim(normaliser=8), 0.3, -1)
     tours = [[0, 1, 2, 3, 4, 5, 6, 7], [0, 7, 6, 5, 4, 3, 2, 1], [0, 1, 2, 3, 4, 5, 7, 6], [0, 3, 7, 1, 6, 2, 5, 4]]
     for score, tour in zip((5.0, 4.0, 3.0, 9.0), tours, strict=True):
-        ways.add([Trajectory.prefixes(tour)], score, f"idea of {score:g}")
-    assert ways.best() == [
+        groups.add([Trajectory.prefixes(tour)], score, f"idea of {score:g}")
+    assert groups.best() == [
         BehaviourGroup(2, 3.0, "idea of 3"),
         BehaviourGroup(1, 4.0, "idea of 4"),
         BehaviourGroup(1, 9.0, "idea of 9"),
     ]
-    said = ways_in_words([*ways.best(), *[BehaviourGroup(2, 10.0, "")] * 7])
+    said = groups_in_words([*groups.best(), *[BehaviourGroup(2, 10.0, "")] * 7])
     assert "- 3 (2): idea of 3\n- 4 (1)" in said and "- 10 (2): its idea was not told" in said
     assert said.endswith("- 2 other behaviours (4 programs), none of which scores better.")
-    assert ways_in_words([BehaviourGroup(1, 1.0, "")]) == ""
+    assert groups_in_words([BehaviourGroup(1, 1.0, "")]) == ""
 
 
 @given(st.lists(HOSTILE, min_size=6, max_size=6))
