@@ -267,7 +267,7 @@ class SalvagedMethod(Method[Any]):
     """A method that decides as the wrapped one does, but asks the damaged run's questions, which the replies fit."""
 
     def __init__(self, method: Method[Any], asked: Mapping[CandidateId, Asked]) -> None:
-        super().__init__(method.settings, method.brief)
+        super().__init__(method.settings, method.context)
         self._method = method
         self._asked = asked
 

@@ -66,7 +66,7 @@ class Watched(Method[Any]):
     """
 
     def __init__(self, method: Method[Any]) -> None:
-        super().__init__(method.settings, method.brief)
+        super().__init__(method.settings, method.context)
         self._method = method
 
     @property
@@ -95,7 +95,7 @@ class Watched(Method[Any]):
         """Return what `decide` does, the watched method's decision of this name."""
         # It is called twice.
         # these two are frozen, and copying them would take most of the time
-        frozen = {id(given): given for given in (self.settings, self.brief)}
+        frozen = {id(given): given for given in (self.settings, self.context)}
         before, own = _snapshot(state), deepcopy(vars(self._method), frozen)
         # a decision that draws from a generator of its own, or counts, comes out otherwise the second time
         first, second = decide(), decide()

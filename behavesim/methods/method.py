@@ -87,9 +87,9 @@ class Method(Configurable, ABC, Generic[S]):
     asks_notes: ClassVar[bool] = False
     """Whether the method asks for texts about programs, if the proposer answers such requests."""
 
-    def __init__(self, settings: S, brief: MethodContext) -> None:
+    def __init__(self, settings: S, context: MethodContext) -> None:
         self.settings = settings
-        self.brief = brief
+        self.context = context
 
     @property
     def name(self) -> str:
@@ -140,7 +140,7 @@ class Method(Configurable, ABC, Generic[S]):
         `showing_template("template", candidate, state.template)` asks for a first program, and
         `showing_programs("improve", parents)` for a program better than its parents, which come worst first.
         """
-        return self.brief.prompts
+        return self.context.prompts
 
     def first_question(self, state: RunState, candidate: CandidateId) -> Asked:
         """Return the question for a candidate whose prompt shows the template alone."""
@@ -166,7 +166,7 @@ class Method(Configurable, ABC, Generic[S]):
     def asks_once(self) -> bool:
         """Whether questions are not repeated: `ask_once`, if a model reads the prompts and they are not the paper's."""
         settings = self.prompts.settings
-        return settings.ask_once and settings.prompts != "paper" and self.brief.takes_notes
+        return settings.ask_once and settings.prompts != "paper" and self.context.takes_notes
 
     @property
     def asks_each_once(self) -> bool:
@@ -213,7 +213,7 @@ class Method(Configurable, ABC, Generic[S]):
         `number` is the candidate that the decision is about, or how many are registered. Decisions of different
         `purpose` about the same number draw different numbers.
         """
-        return generator(self.brief.seed, number, purpose)
+        return generator(self.context.seed, number, purpose)
 
 
 def method_type(name: str) -> type[Method[Any]]:
@@ -223,8 +223,8 @@ def method_type(name: str) -> type[Method[Any]]:
 
 def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
     """Return the method of a run; UsageError if there is none, or if the wording of its prompts cannot be loaded."""
-    brief = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
-    return method_type(settings.method)(settings.of_method, brief)
+    context = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
+    return method_type(settings.method)(settings.of_method, context)
 
 
 def question(

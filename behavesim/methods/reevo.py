@@ -99,7 +99,7 @@ class ReEvo(Method[ReEvoSettings]):
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return the generation, from 0, the number of reflections, and a word if the proposer writes none."""
         generation = max(0, state.asked - self.settings.initial_population) // self._cycle
-        offline = "" if self.brief.takes_notes else " (the proposer writes none)"
+        offline = "" if self.context.takes_notes else " (the proposer writes none)"
         return {"generation": str(generation), "reflections": f"{len(state.notes)}{offline}"}
 
     @property
@@ -109,7 +109,7 @@ class ReEvo(Method[ReEvoSettings]):
 
     @property
     def _reflects(self) -> bool:
-        return self.settings.reflection and self.brief.takes_notes
+        return self.settings.reflection and self.context.takes_notes
 
     def _last_boundary(self, registered: int) -> int | None:
         """Return how many candidates there were when the last generation's children were complete, or None."""
