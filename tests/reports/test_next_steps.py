@@ -25,7 +25,7 @@ def ended(reason: str, model: str = "gpt-5-nano", **settings: Any) -> list[str]:
     questions: list[Event] = [Asked(number, (), None, Prompt("", "improve")) for number in range(11)]
     reply = Responded(0, Reply("", model, (Usage(1, 0, 1, 0),)))
     events = [RunStarted(resolved.flat(), {"direction": "minimise"}, "strong"), *questions, reply, RunStopped(reason)]
-    run = Run(RunFolder(Path("runs/first")), [(0.0, event) for event in events], registered=0)
+    run = Run(RunFolder(Path("runs/first")), [(0.0, event) for event in events], questions=0)
     return ending(run, resolved, reason)
 
 
