@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -142,7 +143,9 @@ def task_error(task: Task, method: str, error: BaseException) -> TaskError:
     told = traceback.TracebackException.from_exception(error)
     told.__notes__ = None  # which would come last, where the error's own line is
     said = one_line([*told.format_exception_only()][-1])
-    line = line_in(file_of(type(task)), error)
+    # a class that was typed into an interactive session has no file
+    has_file = hasattr(sys.modules[type(task).__module__], "__file__")
+    line = line_in(file_of(type(task)), error) if has_file else None
     return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
 
 
