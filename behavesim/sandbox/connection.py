@@ -121,8 +121,9 @@ class ZygoteConnection:
         Raises SandboxError, with the zygote's own error if it sent one, if it does not start within START_S, and
         TaskError if an evaluator is at fault.
         """
-        with _shortage_named(), tempfile.TemporaryFile() as errors, _outside(assignment) as outside:
-            assignment = replace(assignment, outside=outside)
+        with _shortage_named(), tempfile.TemporaryFile() as errors, contextlib.ExitStack() as held:
+            if assignment.wall:  # it must keep from programs what is opened here
+                assignment = replace(assignment, outside=held.enter_context(isolation.outside_of_wall()))
             ours, theirs = socket.socketpair()
             ours.setblocking(False)
             with theirs:
@@ -293,11 +294,6 @@ class ZygoteConnection:
 def block_frame_limit(block: Block, limits: Limits) -> int:
     """Return the most bytes of a frame for a block; `limits` are those on the instances of the split."""
     return frame_limit(block.size, limits.times(block.share).output)
-
-
-def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[str, Any]]:
-    """Yield what the zygote must not reach if it is started through a wall of the site; nothing without a wall."""
-    return isolation.outside_of_wall() if assignment.wall else contextlib.nullcontext({})
 
 
 @contextlib.contextmanager
