@@ -15,11 +15,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.plugins import python_path
 from behavesim.base.text import last_line
 from behavesim.sandbox import isolation
 from behavesim.sandbox.frames import frame_limit
@@ -54,8 +54,7 @@ def trusted_environment() -> dict[str, str]:
 def bare_environment() -> dict[str, str]:
     """Return the environment of a process that must not get keys: VARIABLES, PYTHONPATH, and INHERITED if set."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
-    return VARIABLES | inherited | {"PYTHONPATH": found}
+    return VARIABLES | inherited | {"PYTHONPATH": python_path()}
 
 
 # Longest time (s) that a zygote may take to load its task and get ready.
