@@ -158,7 +158,7 @@ def rank_words(rank: int, measure: str) -> str:
 
 
 # An instance's name is cut to this many characters: it is the first column of a table in prompts.
-LONGEST_NAME = 40
+LONGEST_INSTANCE_NAME = 40
 # A decision in words is cut to this many characters.
 LONGEST_CHOICE = 160
 
@@ -182,7 +182,7 @@ class InWords:
 
     def name(self, index: int) -> str:
         """Return what kind of instance the one at `index` is, in a few words; "" if the task does not say."""
-        return self._line("instance_name", LONGEST_NAME, index)
+        return self._line("instance_name", LONGEST_INSTANCE_NAME, index)
 
     def instance(self, index: int) -> str:
         """Return a phrase such as "instance 2 (300 cities, clustered)"; of an only instance "the instance"."""
