@@ -148,8 +148,8 @@ class Trajectory:
             is_ragged = KINDS[kind] in ("sequences", "sets")
             lengths = np.frombuffer(data, _LENGTHS, states, _HEADER.size) if is_ragged else _NO_LENGTHS
             array = np.frombuffer(data, _STORED[dtype], size, _HEADER.size + lengths.nbytes)
-            has_others = KINDS[kind] == "prefixes" and states != size
-            if has_others or len(data) != _HEADER.size + lengths.nbytes + array.nbytes:
+            counts_differ = KINDS[kind] == "prefixes" and states != size
+            if counts_differ or len(data) != _HEADER.size + lengths.nbytes + array.nbytes:
                 raise ValueError("its header and its length disagree")
             if KINDS[kind] == "vectors":
                 array = array.reshape(states, -1)

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 from behavesim_tasks.facility_location import Sites
-from behavesim_tasks.graphs import COVERED_BY
-from behavesim_tasks.set_cover import Sets
+from behavesim_tasks.set_cover import COVERED_BY, Sets
 from behavesim_tasks.vrptw import CAPACITY, DAY, SERVICE
 from numba import njit
 

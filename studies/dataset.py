@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from behavesim.code_similarity.metric import trace_execution
 from behavesim.trajectory import Trajectory
 
 from . import graph_pairs, sorting_pairs
@@ -182,6 +184,43 @@ class Solved:
     """What the program returned."""
     trajectory: Trajectory
     """The states that the program recorded, in order."""
+
+
+# Most characters of a value in a trace, pysnooper's default; longer values are cut.
+LONGEST_VALUE = 100
+# Number of changes after which a trace ends; a few more may come from the same line.
+LONGEST_TRACE = 5_000
+
+
+@contextmanager
+def trace_execution(filename: str) -> Iterator[list[str]]:
+    """Yield a list to which changes of local variables, in functions of the file, are added as `name = value`.
+
+    `filename` is that of the functions' code objects. Only for trusted programs, which run in this process.
+    """
+    # by sys.settrace, of which a process has one: a debugger or coverage tool sees nothing in the meantime
+    lines: list[str] = []
+    known: dict[int, dict[str, str]] = {}  # the variables of each call that has not returned, as text
+
+    def watch(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        if frame.f_code.co_filename != filename:
+            return None
+        before = known.setdefault(id(frame), {})
+        now = {name: repr(value)[:LONGEST_VALUE] for name, value in frame.f_locals.items() if not callable(value)}
+        if len(lines) < LONGEST_TRACE:
+            # values as text: a program changes lists in place, so that the object before is the one now
+            lines.extend(f"{name} = {text}" for name, text in now.items() if before.get(name) != text)
+        known[id(frame)] = now
+        if event == "return":
+            del known[id(frame)]
+        return watch
+
+    previous = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        yield lines
+    finally:
+        sys.settrace(previous)
 
 
 @dataclass(frozen=True)

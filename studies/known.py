@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
-from behavesim.base.text import ScoreSource, read_text_file
+from behavesim.base.text import ScoreSource, parse, read_text_file
 from behavesim.code_similarity.metric import of_source, source_matrix
 from behavesim.programs.extract import form_of
-from behavesim.programs.functions import with_entry_point
+from behavesim.programs.functions import callables, complaint, functions_in
 from behavesim.programs.reading import FunctionForm
 from behavesim.prompts.behaviour_diff import first_difference, step_in_words
 from behavesim.similarity import BehaveSim
@@ -273,6 +274,34 @@ def _read(folder: Path, path: Path, task: Task) -> NamedProgram:
         source = with_entry_point(source, task.template, task.entry_point)
     whose = path.parts[0] if len(path.parts) > 1 else folder.resolve().name
     return NamedProgram(path.with_suffix("").as_posix(), whose, source)
+
+
+def with_entry_point(source: str, template: str, entry_point: str) -> str:
+    """Return a program with a last line that gives its function the name `entry_point` too.
+
+    Only if exactly one top-level function has the right signature and is not called by the others.
+    """
+    try:
+        tree = parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
+        return source
+    functions, wanted = callables(tree), functions_in(template).get(entry_point)
+    if entry_point in functions or wanted is None:
+        return source
+    named = _named_by_others(tree)
+    fitting = [name for name, found in functions.items() if name not in named and not complaint(found, wanted.args)]
+    return f"{source.rstrip()}\n\n\n{entry_point} = {fitting[0]}\n" if len(fitting) == 1 else source
+
+
+def _named_by_others(tree: ast.Module) -> set[str]:
+    """Return the names that functions and classes at the top level use, each without its own."""
+    return {
+        node.id
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef | ast.ClassDef)
+        for node in ast.walk(each)
+        if isinstance(node, ast.Name) and node.id != each.name
+    }
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from behavesim.analysis.table import COUNT, RATIO, Cell, Column, Table
 from behavesim.code_similarity.metric import (
     NAMES,
     Observed,
-    OfBehaviour,
     OfTraces,
     Results,
     Similarity,
@@ -24,7 +23,7 @@ from behavesim.code_similarity.metric import (
     missing,
     of_source,
 )
-from behavesim.code_similarity.text import rouge, text_bleu
+from behavesim.code_similarity.text import bleu_of_words, rouge, text_words
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 
@@ -157,6 +156,24 @@ def measures(pair: Pair, solved: Sequence[Solved], **settings: Any) -> tuple[Beh
     instances = pair.instances(len(solved))
     bounds = [pair.problem.normaliser(at, each.solution) for at, each in zip(instances, solved, strict=True)]
     return tuple(BehaveSim(bound, **settings) for bound in bounds)
+
+
+@dataclass(frozen=True)
+class OfBehaviour:
+    """The metric that is the mean over instances of BehaveSim; `measures` has the measure for each instance."""
+
+    measures: Sequence[BehaveSim]
+    name: str = "behavesim"
+
+    def similarity(self, a: Observed, b: Observed) -> float:
+        """Return the mean similarity of the trajectories, in [0, 1] if the measures clip."""
+        runs = zip(self.measures, a.trajectories, b.trajectories, strict=True)
+        return sum(measure.similarity(x, y) for measure, x, y in runs) / len(self.measures)
+
+
+def text_bleu(reference: str, candidate: str) -> float:
+    """Return the BLEU of one text of any kind against another, in [0, 1]; not symmetric."""
+    return bleu_of_words(text_words(reference), text_words(candidate))
 
 
 def _values(pair: Pair, metrics: Sequence[Similarity]) -> dict[str, float]:

@@ -7,7 +7,6 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FACILITY_LOCATION
 from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
-from behavesim_tasks.graphs import sites_and_customers
 
 from behavesim.task import Solution, as_subset, first_greatest
 
@@ -73,8 +72,14 @@ class FacilityLocation(Drawn, DecisionTask):
 
     @staticmethod
     def draw(random: Random, *kind: Any) -> Sites:
-        """Return an instance of these sizes, drawn too hard for integer programming within the time limit."""
-        return Sites(*sites_and_customers(random, *kind))
+        """Return an instance of these sizes, drawn too hard for integer programming within the time limit.
+
+        No cost says anything of another, as in the class "uniform" of Kochetov and Ivanenko (2003): relaxations of
+        places in the plane are nearly whole, and theirs are not.
+        """
+        sites, customers = kind
+        opening = random.randint(2000, 4001, size=sites).astype(np.int64)
+        return Sites(opening, random.randint(0, 10_001, size=(sites, customers)).astype(np.int64))
 
     def in_words(self, instance: Sites, decision: int) -> str:
         """Return the opened site `decision` as a phrase such as "site 7, opened for 912"."""

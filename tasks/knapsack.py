@@ -7,7 +7,6 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import KNAPSACK
 from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
-from behavesim_tasks.graphs import knapsack_items
 
 from behavesim.task import InvalidSolution, Solution, as_subset, first_greatest
 
@@ -75,7 +74,10 @@ class Knapsack(Drawn, DecisionTask):
     @staticmethod
     def draw(random: Random, *kind: Any) -> Items:
         """Return an instance of these sizes, drawn as Chu and Beasley (1998) do: values follow weights loosely."""
-        return Items(*knapsack_items(random, *kind))
+        items, resources, tightness = kind
+        weights = random.randint(1, 1001, size=(items, resources)).astype(np.int64)
+        values = (weights.mean(axis=1) + random.randint(1, 501, size=items)).astype(np.int64)
+        return Items(values, weights, (tightness * weights.sum(axis=0)).astype(np.int64))
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return the packed item `decision` as a phrase such as "item 7, worth 612"."""

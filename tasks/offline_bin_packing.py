@@ -7,7 +7,6 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import OFFLINE_BIN_PACKING
 from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
-from behavesim_tasks.graphs import items_to_pack
 
 from behavesim.task import Solution, as_permutation, first_greatest
 
@@ -73,8 +72,19 @@ class OfflineBinPacking(Drawn, DecisionTask):
 
     @staticmethod
     def draw(random: Random, *kind: Any) -> Items:
-        """Return an instance of these sizes, of triplets or uniform sizes, drawn as Falkenauer (1996) does."""
-        return Items(*items_to_pack(random, *kind))
+        """Return items of uniform sizes or triplets, drawn as Falkenauer (1996) does; greatest first.
+
+        Three items of "triplets" fill a bin exactly: their number is rounded up to a multiple of 3.
+        """
+        name, items = kind
+        if name == "uniform":
+            return Items(-np.sort(-random.randint(20, 101, size=items).astype(np.int64)), 150)
+        sizes: list[int] = []
+        while len(sizes) < items:
+            first = random.randint(380, 491)
+            second = random.randint(250, (1000 - first) // 2 + 1)
+            sizes += [first, second, 1000 - first - second]
+        return Items(-np.sort(-np.array(sizes, dtype=np.int64)), 1000)
 
     def in_words(self, instance: Items, decision: int) -> str:
         """Return an item of the size `decision` as a phrase such as "an item of 312"."""

@@ -7,7 +7,6 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import QAP
 from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
-from behavesim_tasks.graphs import flows_on_a_grid
 
 from behavesim.task import InvalidSolution, Solution, as_integers, first_greatest
 
@@ -74,8 +73,15 @@ class QuadraticAssignment(Drawn, DecisionTask):
 
     @staticmethod
     def draw(random: Random, *kind: Any) -> Sites:
-        """Return an instance of these sizes, drawn as Nugent, Vollmann and Ruml (1968) do: a grid, and sparse flows."""
-        return Sites(*flows_on_a_grid(random, *kind))
+        """Return an instance on a grid of these sides, drawn as Nugent, Vollmann and Ruml (1968) do.
+
+        A flow is 0 with probability 1/3, else 1 to 10. Distances go along the grid's lines.
+        """
+        height, width = kind
+        row, column = np.divmod(np.arange(height * width), width)
+        distances = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
+        flows = np.triu(random.randint(1, 11, size=distances.shape) * (random.rand(*distances.shape) < 2 / 3), 1)
+        return Sites((flows + flows.T).astype(np.int64), distances.astype(np.int64))
 
     def in_words(self, instance: Sites, decision: int) -> str:
         """Return the placement `decision`, facility * n + location, as in "facility 3 at location 7"."""

@@ -22,11 +22,6 @@ SPREAD = 0.05
 DIGITS = 6
 
 
-def draw_uniform(random: Random, size: int) -> Places:
-    """Return `size` places drawn uniformly from the unit square."""
-    return random.rand(size, 2)
-
-
 def draw_clusters(random: Random, size: int) -> Places:
     """Return `size` places around uniform centres, one for A_CLUSTER places, at least two; scaled and rounded."""
     centres = random.rand(max(2, size // A_CLUSTER), 2)
@@ -36,7 +31,7 @@ def draw_clusters(random: Random, size: int) -> Places:
 
 def draw_places(random: Random, kind: str, size: int) -> Places:
     """Return `size` places of a kind, "uniform" or "clustered", in the unit square."""
-    return draw_uniform(random, size) if kind == "uniform" else draw_clusters(random, size)
+    return random.rand(size, 2) if kind == "uniform" else draw_clusters(random, size)
 
 
 def scale_to_square(places: NDArray[Any]) -> Places:
@@ -142,9 +137,7 @@ def draw_nodes(random: Random, kind: str, size: int) -> tuple[NDArray[np.float64
 
     All places are uniform if `kind` is "uniform". Else the customers are in clusters, and the depot is at (0, 0).
     """
-    places = (
-        draw_uniform(random, size + 1) if kind == "uniform" else np.vstack([np.zeros(2), draw_clusters(random, size)])
-    )
+    places = random.rand(size + 1, 2) if kind == "uniform" else np.vstack([np.zeros(2), draw_clusters(random, size)])
     demands = np.append(0, random.randint(1, 10, size=size)).astype(np.int64)
     return places, demands, np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=-1))
 

@@ -7,7 +7,6 @@ import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import SET_COVER
 from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Random, Sizes
-from behavesim_tasks.graphs import sets_to_cover
 from numpy.typing import NDArray
 
 from behavesim.task import InvalidSolution, Solution, as_subset, first_greatest
@@ -35,6 +34,9 @@ SIZES: Sizes = {
     "validation": ((500, 100), (750, 150), (750, 150)),
     "held-out": ((500, 100),) * 2 + ((750, 150),) * 2 + ((1000, 200),) * 2,
 }
+
+# Number of sets that cover each element. So few make relaxations weak: a third of each set will do.
+COVERED_BY = 3
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,15 @@ class SetCover(Drawn, DecisionTask):
 
     @staticmethod
     def draw(random: Random, *kind: Any) -> Sets:
-        """Return an instance of these sizes, drawn too hard for integer programming within the time limit."""
-        return Sets(*sets_to_cover(random, *kind))
+        """Return an instance of these sizes, drawn too hard for integer programming within the time limit.
+
+        Every element is in COVERED_BY sets, as in Steiner triples, whose covers Fulkerson and others (1974) found hard.
+        """
+        elements, sets = kind
+        covers = np.zeros((sets, elements), bool)
+        for element in range(elements):
+            covers[random.choice(sets, COVERED_BY, replace=False), element] = True
+        return Sets(random.randint(50, 101, size=sets).astype(np.int64), covers)
 
     def in_words(self, instance: Sets, decision: int) -> str:
         """Return the set `decision` as a phrase such as "set 7, of cost 12"."""

@@ -71,7 +71,7 @@ class Clearing:
             best = ranking[: first + AT_ONCE]
             for preference in best[first:]:
                 niches.add(candidates[preference[2]].behaviour, preference)
-            chosen = niches.clear(self.radius, count)
+            chosen = niches.select(self.radius, count)
             # If the last one chosen is among the best, so are all: programs with worse scores cannot change the choice.
             if len(chosen) == count and chosen[-1] in {place for _, _, place in best}:
                 break

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from behavesim.base.plugins import python_path
 from behavesim.base.text import comment
 from behavesim.sandbox.frames import PREFIX, decode, encode_solutions, frame_limit
 from behavesim.sandbox.messages import send
@@ -195,8 +196,6 @@ def _score(task: Task, instance: Any, solution: Any) -> float | None:
 
 def _solution(order: bytes, seconds: float) -> Any | None:
     """Run a program's process on an order; return its solution, None if it takes too long or sends no valid one."""
-    # the program imports what this process can import; relative paths would mean other folders
-    paths = os.pathsep.join(path for path in sys.path if path.startswith(os.sep))
     with tempfile.TemporaryFile() as given:
         given.write(order)
         given.seek(0)
@@ -204,7 +203,7 @@ def _solution(order: bytes, seconds: float) -> Any | None:
             [sys.executable, "-P", "-c", _MEMBER],
             stdin=given,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": python_path()},
             start_new_session=True,  # a process group of its own, so that its children can be killed with it
         )
     assert process.stdout is not None, "it is a pipe"

@@ -175,6 +175,11 @@ def _ours() -> dict[tuple[str, str], EntryPoint]:
     return {(point.group, point.name): point for point in points}
 
 
+def python_path() -> str:
+    """Return PYTHONPATH for a process that can import what this one can; relative paths would mean other folders."""
+    return os.pathsep.join(path for path in sys.path if Path(path).is_absolute())
+
+
 def absolute(text: str) -> str:
     """Return the absolute path if `text` is that of an existing .py or .toml file, else `text`."""
     path = Path(text)

@@ -21,7 +21,7 @@ from behavesim.base.text import last_line
 from behavesim.cluster.protocol import BEAT_S, ENOUGH, HANDLER, Order, as_values
 from behavesim.cluster.task_files import Unpacking, platform_facts
 from behavesim.evaluators.evaluation import evaluator_pool
-from behavesim.sandbox.connection import bare_environment
+from behavesim.sandbox.connection import START_S, bare_environment
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import TaskAssignment
 from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC, Runner, Slots, ZygoteRunner
@@ -173,12 +173,21 @@ class _Session:
 
 
 async def _task_hash_here(task: str, split: str) -> str:
-    """Return `task_hash` of the task here, from a process of its own; raises SandboxError if it cannot be loaded."""
+    """Return `task_hash` of the task here, from a process of its own.
+
+    Raises SandboxError if the task cannot be loaded, or not within START_S.
+    """
     # in another process: the task's code must not hold the one that serves daemons
     command = (sys.executable, "-sP", "-m", "behavesim.cluster.task_files", task, split)
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=bare_environment())
     try:
-        found, errors = await process.communicate()
+        # nobody reads the connection meanwhile: a daemon that has left must not leave the process and the folder here
+        async with asyncio.timeout(START_S):
+            found, errors = await process.communicate()
+    except TimeoutError:
+        raise SandboxError(
+            f"the task is not loaded there within {START_S:g} s; does its `instances` wait for something?"
+        ) from None
     finally:
         if process.returncode is None:
             process.kill()

@@ -1,14 +1,11 @@
-"""Similarity metrics of two programs: of sources, results, behaviours and traces, and the data that they compare."""
+"""Similarity metrics of two programs: of sources, results and traces, and the data that they compare."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +14,6 @@ from numpy.typing import NDArray
 from behavesim.base.errors import UsageError
 from behavesim.base.text import one_line
 from behavesim.code_similarity.text import bleu, crystal_bleu, rouge
-from behavesim.similarity import BehaveSim
 from behavesim.trajectory import AlgorithmRun
 
 
@@ -82,19 +78,6 @@ class Results:
     def similarity(self, a: Observed, b: Observed) -> float:
         """Return 1.0 if the recorded solutions are equal, else 0.0."""
         return float(a.solutions == b.solutions)
-
-
-@dataclass(frozen=True)
-class OfBehaviour:
-    """The metric that is the mean over instances of BehaveSim; `measures` has the measure for each instance."""
-
-    measures: Sequence[BehaveSim]
-    name: str = "behavesim"
-
-    def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the mean similarity of the trajectories, in [0, 1] if the measures clip."""
-        runs = zip(self.measures, a.trajectories, b.trajectories, strict=True)
-        return sum(measure.similarity(x, y) for measure, x, y in runs) / len(self.measures)
 
 
 # The names that `of_source` knows, in the order in which tables and commands list them.
@@ -200,40 +183,3 @@ def _unit(vectors: Any) -> NDArray[Any]:
     """Return the vectors, (…, dimensions), divided by their lengths; a vector of length 0 becomes NaN."""
     found: NDArray[Any] = np.asarray(vectors) / np.linalg.norm(vectors, axis=-1, keepdims=True)
     return found
-
-
-# Most characters of a value in a trace, pysnooper's default; longer values are cut.
-LONGEST_VALUE = 100
-# Number of changes after which a trace ends; a few more may come from the same line.
-LONGEST_TRACE = 5_000
-
-
-@contextmanager
-def trace_execution(filename: str) -> Iterator[list[str]]:
-    """Yield a list to which changes of local variables, in functions of the file, are added as `name = value`.
-
-    `filename` is that of the functions' code objects. Only for trusted programs, which run in this process.
-    """
-    # by sys.settrace, of which a process has one: a debugger or coverage tool sees nothing in the meantime
-    lines: list[str] = []
-    known: dict[int, dict[str, str]] = {}  # the variables of each call that has not returned, as text
-
-    def watch(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
-        if frame.f_code.co_filename != filename:
-            return None
-        before = known.setdefault(id(frame), {})
-        now = {name: repr(value)[:LONGEST_VALUE] for name, value in frame.f_locals.items() if not callable(value)}
-        if len(lines) < LONGEST_TRACE:
-            # values as text: a program changes lists in place, so that the object before is the one now
-            lines.extend(f"{name} = {text}" for name, text in now.items() if before.get(name) != text)
-        known[id(frame)] = now
-        if event == "return":
-            del known[id(frame)]
-        return watch
-
-    previous = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        yield lines
-    finally:
-        sys.settrace(previous)

@@ -34,11 +34,6 @@ def bleu(reference: str, candidate: str) -> float:
     return bleu_of_words(words(reference), words(candidate))
 
 
-def text_bleu(reference: str, candidate: str) -> float:
-    """Return the BLEU of one text of any kind against another, in [0, 1]; not symmetric."""
-    return bleu_of_words(text_words(reference), text_words(candidate))
-
-
 def crystal_bleu(corpus: Iterable[str]) -> Callable[[str, str], float]:
     """Return a BLEU of Python sources, in [0, 1], that ignores the SHARED most frequent n-grams of the `corpus`.
 

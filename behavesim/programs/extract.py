@@ -6,7 +6,6 @@ A reply that may be costly to read is read in a process of its own, which runs t
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
 import signal
@@ -15,9 +14,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from behavesim.base.errors import BehavesimError, TaskError
+from behavesim.base.plugins import python_path
 from behavesim.programs.answer import BLOCKS_READ, Block, blocks, interruption, prose_around, thought_in, tidy
 from behavesim.programs.edits import Frame, apply_edits, edits_in, first_edit
 from behavesim.programs.parsing import LONGEST_PROGRAM, NeedsLimits, Parser, program_hash, text_hash
@@ -306,13 +305,12 @@ def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Prog
 def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
     """Run a process that reads a form and a request, in JSON, and return it when it has ended."""
     # with few variables of the environment, so that it sees no keys
-    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
     return subprocess.run(
         [sys.executable, "-sP", "-m", "behavesim.programs.extract"],
         input=document,
         capture_output=True,
         timeout=WALL_S,
-        env=_ENVIRONMENT | {"PYTHONPATH": found},
+        env=_ENVIRONMENT | {"PYTHONPATH": python_path()},
         cwd="/",
         start_new_session=True,
     )

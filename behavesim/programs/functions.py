@@ -120,34 +120,6 @@ def rename_function(source: str, tree: ast.Module, wanted: EntryPoint) -> str | 
     return b"\n".join(lines).decode()
 
 
-def with_entry_point(source: str, template: str, entry_point: str) -> str:
-    """Return a program with a last line that gives its function the name `entry_point` too.
-
-    Only if exactly one top-level function has the right signature and is not called by the others.
-    """
-    try:
-        tree = parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
-        return source
-    functions, wanted = callables(tree), functions_in(template).get(entry_point)
-    if entry_point in functions or wanted is None:
-        return source
-    named = _named_by_others(tree)
-    fitting = [name for name, found in functions.items() if name not in named and not complaint(found, wanted.args)]
-    return f"{source.rstrip()}\n\n\n{entry_point} = {fitting[0]}\n" if len(fitting) == 1 else source
-
-
-def _named_by_others(tree: ast.Module) -> set[str]:
-    """Return the names that functions and classes at the top level use, each without its own."""
-    return {
-        node.id
-        for each in tree.body
-        if isinstance(each, ast.FunctionDef | ast.ClassDef)
-        for node in ast.walk(each)
-        if isinstance(node, ast.Name) and node.id != each.name
-    }
-
-
 # Numbers that hardly ever stand for a choice: first elements, steps of one, halves and squares.
 PLAIN = frozenset({0, 1, 2})
 

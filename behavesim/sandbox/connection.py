@@ -15,11 +15,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.plugins import python_path
 from behavesim.base.text import last_line
 from behavesim.sandbox import isolation
 from behavesim.sandbox.frames import frame_limit
@@ -54,8 +54,7 @@ def trusted_environment() -> dict[str, str]:
 def bare_environment() -> dict[str, str]:
     """Return the environment of a process that must not get keys: VARIABLES, PYTHONPATH, and INHERITED if set."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
-    return VARIABLES | inherited | {"PYTHONPATH": found}
+    return VARIABLES | inherited | {"PYTHONPATH": python_path()}
 
 
 # Longest time (s) that a zygote may take to load its task and get ready.
@@ -121,8 +120,9 @@ class ZygoteConnection:
         Raises SandboxError, with the zygote's own error if it sent one, if it does not start within START_S, and
         TaskError if an evaluator is at fault.
         """
-        with _shortage_named(), tempfile.TemporaryFile() as errors, _outside(assignment) as outside:
-            assignment = replace(assignment, outside=outside)
+        with _shortage_named(), tempfile.TemporaryFile() as errors, contextlib.ExitStack() as held:
+            if assignment.wall:  # it must keep from programs what is opened here
+                assignment = replace(assignment, outside=held.enter_context(isolation.outside_of_wall()))
             ours, theirs = socket.socketpair()
             ours.setblocking(False)
             with theirs:
@@ -293,11 +293,6 @@ class ZygoteConnection:
 def block_frame_limit(block: Block, limits: Limits) -> int:
     """Return the most bytes of a frame for a block; `limits` are those on the instances of the split."""
     return frame_limit(block.size, limits.times(block.share).output)
-
-
-def _outside(assignment: Assignment) -> contextlib.AbstractContextManager[dict[str, Any]]:
-    """Yield what the zygote must not reach if it is started through a wall of the site; nothing without a wall."""
-    return isolation.outside_of_wall() if assignment.wall else contextlib.nullcontext({})
 
 
 @contextlib.contextmanager

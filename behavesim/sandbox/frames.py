@@ -117,6 +117,14 @@ def decode(frame: bytes | memoryview, instances: int) -> tuple[Solution, ...] | 
     _refuse(f"its header describes neither {instances} solutions nor a failure")
 
 
+def read_frame(frame: bytes | memoryview, instances: int) -> tuple[Solution, ...] | Failure:
+    """Return what `decode` returns; for bytes that it refuses, a failure with the reason "output"."""
+    try:
+        return decode(frame, instances)
+    except FrameError as error:
+        return Failure("output", str(error))
+
+
 def encode_answer(answer: object, limit: int) -> bytes:
     """Return the frame of one answer of a program.
 

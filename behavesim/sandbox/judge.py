@@ -334,10 +334,8 @@ class SandboxJudge:
     async def _asked(self, sent: Sent, kind: bytes, block: Block | None = None) -> Reply:
         if sent.instances != (self._referees.instances if block is None else block.size):
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
-        if block is None:
-            reply = await self._referees.ask(kind, sent.data)
-        else:
-            reply = await self._referees.ask(encode_block(block), sent.data, block.share)
+        request, share = (kind, 1.0) if block is None else (encode_block(block), block.share)
+        reply = await self._referees.ask(request, sent.data, share)
         if not isinstance(reply[0], Failure) and "task_error" in reply[0]:
             raise TaskError(reply[0]["task_error"])
         return reply

@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol, Self
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import RawResult, ZygoteDied, ZygoteSupervisor, open_socket_pair
-from behavesim.sandbox.frames import FrameError, decode
+from behavesim.sandbox.frames import read_frame
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS, MOST_FILES, MOST_PROCESSES
 from behavesim.sandbox.limits import MEGABYTE, Limits
@@ -368,10 +368,7 @@ def read_sent(ran: RawResult, limits: Limits, instances: int) -> Sent | Failure:
 
 def read_solutions(sent: Sent) -> Solved | Failure:
     """Return the solutions in what a program sent, or the failure; its reason is "output" if it cannot be read."""
-    try:
-        held = decode(sent.data, sent.instances)
-    except FrameError as error:
-        held = Failure("output", str(error))
+    held = read_frame(sent.data, sent.instances)
     if isinstance(held, Failure):
         return replace(held, cpu_s=sent.cpu_s)
     return Solved(held, sent.cpu_s, sent.counted_s)

@@ -31,7 +31,7 @@ import numpy as np
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.sandbox import messages, processes
 from behavesim.sandbox.forking import ForkServer, Progress, prepare_for_forks
-from behavesim.sandbox.frames import FrameError, as_message, decode
+from behavesim.sandbox.frames import as_message, read_frame
 from behavesim.sandbox.layers import Confinement
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready, RefereeAssignment, encode_pair, in_words, line
@@ -135,10 +135,7 @@ class Scorer:
         return json.dumps({"scores": plain.scores, "improved": improved.scores, "improving_s": improving_s}).encode()
 
     def _read(self, frame: bytes | memoryview, instances: int) -> Solved | Failure:
-        try:
-            held = decode(frame, instances)
-        except FrameError as error:
-            return Failure("output", str(error))
+        held = read_frame(frame, instances)
         return held if isinstance(held, Failure) else Solved(held, 0.0)
 
 

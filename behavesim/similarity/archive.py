@@ -274,19 +274,18 @@ def prefix_encoder() -> BlockEncoder:
     from behavesim.similarity.kernels import prefix
 
     numbers: dict[int, int] = {}
+
+    def encode(run: Trajectory, length: int) -> NDArray[np.uint16]:
+        found = [numbers.setdefault(token, len(numbers)) for token in run.data[:length].tolist()]
+        return np.array(found, np.int64).astype(np.uint16)  # beyond 2**16 they wrap: `_compare_prefixes` checks that
+
     return BlockEncoder(
         prefix.LANES,
         np.uint16,
         PADDING,
-        encode=lambda run, length: number_states(run.data[:length], numbers),
+        encode=encode,
         compare=partial(_compare_prefixes, numbers),
     )
-
-
-def number_states(tokens: NDArray[np.int64], numbers: dict[int, int]) -> NDArray[np.uint16]:
-    """Return the 16-bit number of each token; beyond 2**16 they wrap, so check the size of `numbers`."""
-    found = [numbers.setdefault(token, len(numbers)) for token in tokens.tolist()]
-    return np.array(found, np.int64).astype(np.uint16)
 
 
 def _compare_prefixes(

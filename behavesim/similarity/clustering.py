@@ -122,7 +122,7 @@ BASE = 100
 
 
 class DiverseBest:
-    """Programs by behaviour, from which `clear` chooses; programs with equal trajectories share one, the best's."""
+    """Programs by behaviour, from which `select` chooses; programs with equal trajectories share one, the best's."""
 
     def __init__(self, measure: BehaveSim) -> None:
         self._measure = measure
@@ -148,7 +148,7 @@ class DiverseBest:
             return
         insort(self._ranking, (preference, number))
 
-    def clear(self, radius: float, count: int) -> list[int]:
+    def select(self, radius: float, count: int) -> list[int]:
         """Return the numbers of at most `count` programs, best first, that are far from one another.
 
         Far means a distance (1 − BehaveSim) of at least `radius` times the median distance of the first hundred

@@ -255,7 +255,7 @@ class Behaviours:
         for preference in preferences[self._in_niches :]:
             self._niches.add(self._algorithms[preference[-1]], preference)
         self._in_niches = len(preferences)
-        return self._niches.clear(radius, count)
+        return self._niches.select(radius, count)
 
     def _to_members(
         self, measure: BehaveSim, candidate: CandidateId, groups: Iterable[Sequence[CandidateId]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -142,7 +143,9 @@ def task_error(task: Task, method: str, error: BaseException) -> TaskError:
     told = traceback.TracebackException.from_exception(error)
     told.__notes__ = None  # which would come last, where the error's own line is
     said = one_line([*told.format_exception_only()][-1])
-    line = line_in(file_of(type(task)), error)
+    # a class that was typed into an interactive session has no file
+    has_file = hasattr(sys.modules[type(task).__module__], "__file__")
+    line = line_in(file_of(type(task)), error) if has_file else None
     return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
 
 
@@ -155,7 +158,7 @@ def rank_words(rank: int, measure: str) -> str:
 
 
 # An instance's name is cut to this many characters: it is the first column of a table in prompts.
-LONGEST_NAME = 40
+LONGEST_INSTANCE_NAME = 40
 # A decision in words is cut to this many characters.
 LONGEST_CHOICE = 160
 
@@ -179,7 +182,7 @@ class InWords:
 
     def name(self, index: int) -> str:
         """Return what kind of instance the one at `index` is, in a few words; "" if the task does not say."""
-        return self._line("instance_name", LONGEST_NAME, index)
+        return self._line("instance_name", LONGEST_INSTANCE_NAME, index)
 
     def instance(self, index: int) -> str:
         """Return a phrase such as "instance 2 (300 cities, clustered)"; of an only instance "the instance"."""

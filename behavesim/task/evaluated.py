@@ -366,7 +366,7 @@ MOST_FILES = 100
 # Most bytes (UTF-8) of a file's path in a program, which is refused if a path is longer.
 LONGEST_PATH = 500
 # Most bytes (UTF-8) of one folder or file name in a path: file systems take 255.
-LONGEST_NAME = 200
+LONGEST_PATH_PART = 200
 
 
 def join_files(files: Mapping[str, str]) -> str:
@@ -412,6 +412,8 @@ def _plain(path: str) -> str:
     if not parts or ".." in parts or path.startswith(("/", "~")) or "\\" in path or not path.isprintable():
         raise ValueError(f"{path[:100]!r} cannot be the path of a file of the program: use a path below its folder")
     plain = "/".join(parts)
-    if len(plain.encode(errors="replace")) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
+    if len(plain.encode(errors="replace")) > LONGEST_PATH or any(
+        len(part.encode()) > LONGEST_PATH_PART for part in parts
+    ):
         raise ValueError(f"the path {path[:100]!r} is too long; at most {LONGEST_PATH} bytes are taken")
     return plain

@@ -21,7 +21,7 @@ PRIVATE = "private"
 # Most metrics of a program that are kept: each is a column of tables and pages.
 MOST_METRICS = 100
 # Longest name of a metric, in characters; longer ones are cut: it is the heading of a column.
-LONGEST_NAME = 100
+LONGEST_METRIC_NAME = 100
 # Longest feedback of a program that is kept, in characters; the rest is cut, as the journal holds it for each.
 MOST_FEEDBACK = 8_000
 
@@ -46,14 +46,14 @@ class Score:
 def limit_metrics(metrics: Mapping[str, SupportsFloat | str]) -> dict[str, float | str]:
     """Return the first MOST_METRICS metrics, with short names, as floats or texts of WORDS; ValueError for others."""
     kept = list(metrics.items())[:MOST_METRICS]
-    return {one_line(str(name), LONGEST_NAME): _number_or_word(value) for name, value in kept}
+    return {one_line(str(name), LONGEST_METRIC_NAME): _number_or_word(value) for name, value in kept}
 
 
 def _number_or_word(value: SupportsFloat | str) -> float | str:
     """Return a number as a float, or as its text if it is not finite; one of WORDS as it is."""
     if isinstance(value, str):
         if value not in WORDS:
-            raise ValueError(f"{value[:LONGEST_NAME]!r} is no number")
+            raise ValueError(f"{value[:LONGEST_METRIC_NAME]!r} is no number")
         return value
     try:
         number = float(value)

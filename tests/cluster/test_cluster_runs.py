@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 from itertools import starmap
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ import behavesim as bs
 from behavesim.analysis.provenance import provenance_of
 from behavesim.application.verification import verify_runs
 from behavesim.base.config import Settings
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.cluster import dispatcher, runner
+from behavesim.cluster import dispatcher, runner, worker
 from behavesim.cluster.runner import Cluster
 from behavesim.engine.build import judging
 from behavesim.sandbox.limits import Limits
@@ -169,6 +170,25 @@ async def test_a_worker_with_another_task_is_refused(cluster: str, monkeypatch: 
     with pytest.raises(UsageError, match="the task or its instances are not the same there"):
         async with on(cluster, []).functions(FEW_CITIES, task, "search", LIMITS):
             pass
+
+
+async def test_a_task_that_is_never_loaded_is_refused_and_its_process_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[asyncio.subprocess.Process] = []
+    start = asyncio.create_subprocess_exec
+
+    async def start_noted(*command: str, **kwargs: Any) -> asyncio.subprocess.Process:
+        started.append(await start(*command, **kwargs))
+        return started[-1]
+
+    (tmp_path / "waiting.py").write_text("import time\n\ntime.sleep(600)\n")
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_noted)
+    monkeypatch.setattr(worker, "START_S", 0.2)
+    with pytest.raises(SandboxError, match=r"not loaded there within 0\.2 s"):
+        await worker._task_hash_here(str(tmp_path / "waiting.py"), "search")
+    (process,) = started
+    assert await process.wait() == -signal.SIGKILL
 
 
 async def test_a_worker_without_behavesim_is_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:

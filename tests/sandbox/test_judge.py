@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.referee import MOST_NUMBERS, MOST_STATES, verdict_on
 from behavesim.task import Objective, Score, Task, TaskReference, instances_of
-from behavesim.task.score import LONGEST_NAME, MOST_FEEDBACK, MOST_METRICS
+from behavesim.task.score import LONGEST_METRIC_NAME, MOST_FEEDBACK, MOST_METRICS
 from behavesim.task.verdict import Failure, Sent, Solved, Verdict
 from behavesim.trajectory import Trajectory
 from tests.sandbox.fakes import Returns, judge_here
@@ -125,7 +125,7 @@ async def test_metrics_and_feedback_are_bounded() -> None:
     verdict = await told(Score(1, many, "long " * 10_000), Score(1, many))
     assert isinstance(verdict, Verdict)
     assert len(verdict.metrics) == 1  # names are cut, and then equal
-    assert max(map(len, verdict.metrics)) == LONGEST_NAME
+    assert max(map(len, verdict.metrics)) == LONGEST_METRIC_NAME
     assert len(verdict.feedback) == MOST_FEEDBACK
     verdict = await told(Score(1, {str(number): number for number in range(1000)}), 1)
     assert isinstance(verdict, Verdict)

@@ -55,14 +55,14 @@ def test_clearing_as_it_goes_is_clearing_by_definition(seed: int, radius: float,
     for number, (algorithm, preference) in enumerate(given, 1):
         niches.add(algorithm, preference)
         if number in (1, 2, 7, 20, 21, 60):
-            assert niches.clear(radius, count) == cleared(given[:number], radius, count)
+            assert niches.select(radius, count) == cleared(given[:number], radius, count)
 
 
 def test_the_scale_is_that_of_the_first_hundred_behaviours() -> None:
     given, niches = programs(9, 220), DiverseBest(MEASURE)
     for algorithm, preference in given:
         niches.add(algorithm, preference)
-    assert niches.clear(0.8, 20) == cleared(given, 0.8, 20)
+    assert niches.select(0.8, 20) == cleared(given, 0.8, 20)
 
 
 def test_without_a_radius_nothing_is_measured() -> None:
@@ -75,8 +75,8 @@ def test_without_a_radius_nothing_is_measured() -> None:
     niches = DiverseBest(Refusing(6.0))
     for algorithm, preference in programs(1, 30):
         niches.add(algorithm, preference)
-    assert len(niches.clear(0.0, 10)) == 10
+    assert len(niches.select(0.0, 10)) == 10
 
 
 def test_nothing_is_chosen_from_nothing() -> None:
-    assert DiverseBest(MEASURE).clear(0.3, 10) == []
+    assert DiverseBest(MEASURE).select(0.3, 10) == []

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from behavesim_studies import dataset, similarity
-from behavesim_studies.dataset import PAIRS, VERTICES, Pair, Problem, Program, Solved
+from behavesim_studies.dataset import PAIRS, VERTICES, Pair, Problem, Program, Solved, trace_execution
 from behavesim_studies.similarity import BESIDE, TYPES, SimilarityStudy, measures
 
-from behavesim.code_similarity.metric import trace_execution
 from tests.cli.command import Command
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -75,6 +77,14 @@ def noted(error: Exception) -> Exception:
 def test_what_are_no_instances_is_refused(made: Any, said: str) -> None:
     with pytest.raises(TaskError, match=rf"`instances\('search'\)` of task 'odd' {said}"):
         instances_of(Odd(made), "search")
+
+
+def test_a_task_that_was_typed_in_has_no_file_to_name_a_line_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = ModuleType("typed")
+    monkeypatch.setitem(sys.modules, "typed", typed)
+    task = type("Typed", (Odd,), {"__module__": "typed"})(ValueError("boom"))
+    with pytest.raises(TaskError, match=r"raised ValueError: boom$"):
+        instances_of(task, "search")
 
 
 def test_what_a_task_itself_says_of_its_instances_is_said_as_it_is() -> None:

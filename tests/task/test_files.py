@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.task.evaluated import LONGEST_NAME, LONGEST_PATH, MOST_FILES, join_files, separate_files
+from behavesim.task.evaluated import LONGEST_PATH, LONGEST_PATH_PART, MOST_FILES, join_files, separate_files
 
 
 def test_files_are_read_back_each_ending_in_a_line_break() -> None:
@@ -25,7 +25,9 @@ def test_blank_lines_may_come_first_and_paths_are_plain() -> None:
 LONG = "/".join(["x" * 99] * 4)
 
 
-@pytest.mark.parametrize("path", [LONG + "/" + "x" * (LONGEST_PATH - len(LONG) - 1), "x" * LONGEST_NAME, "é" * 100])
+@pytest.mark.parametrize(
+    "path", [LONG + "/" + "x" * (LONGEST_PATH - len(LONG) - 1), "x" * LONGEST_PATH_PART, "é" * 100]
+)
 def test_a_path_may_have_as_many_bytes_as_file_systems_take(path: str) -> None:
     assert list(separate_files(f"=== file: {path} ===\n")) == [path]
     with pytest.raises(ValueError, match="is too long"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from behavesim.task.score import (
-    LONGEST_NAME,
+    LONGEST_METRIC_NAME,
     MISSING,
     MOST_FEEDBACK,
     MOST_METRICS,
@@ -41,7 +41,7 @@ def test_a_metric_is_a_finite_number_or_one_of_a_few_words(value: Any, kept: flo
 
 
 def test_names_are_short_lines_and_the_first_metrics_are_kept() -> None:
-    assert list(limit_metrics({"n\n" + "x" * 200: 1.0})) == ["n " + "x" * (LONGEST_NAME - 2)]
+    assert list(limit_metrics({"n\n" + "x" * 200: 1.0})) == ["n " + "x" * (LONGEST_METRIC_NAME - 2)]
     assert list(limit_metrics({f"{n}": 1.0 for n in range(200)})) == [f"{n}" for n in range(MOST_METRICS)]
 
 

@@ -30,7 +30,6 @@ from behavesim_tasks import (
     set_cover,
     vrptw,
 )
-from behavesim_tasks import graphs as generators
 from behavesim_tasks.decisions import DecisionTask
 
 from behavesim.engine.admission import settings_from_person
@@ -468,14 +467,14 @@ def fewest_colours(graph: graphs.Graph) -> int:
     return min(max(c) + 1 for c in colourings if all(c[a] != c[b] for a, b in edges))
 
 
-KNAPSACK = knapsack.Items(*generators.knapsack_items(RANDOM, 6, 5, 0.5))
+KNAPSACK = knapsack.Knapsack.draw(RANDOM, 6, 5, 0.5)
 COVER = set_cover.Sets(RANDOM.randint(1, 9, 6), RANDOM.rand(6, 5) < 0.5)
 SITES = facility_location.Sites(RANDOM.randint(500, 900, 4), RANDOM.randint(1, 999, (4, 5)))
 GRAPH = graphs.uniform_graph(RANDOM, 6, 0.5)
 CROWN = np.kron([[0, 1], [1, 0]], 1 - np.eye(3)).astype(bool)
 FLOW = schedule.draw_times(873654221, 5, 4)
 SHOP = job_shop.Shop(schedule.draw_times(840612802, 3, 3), schedule.draw_orders(398197754, 3, 3))
-PLACES = qap.Sites(*generators.flows_on_a_grid(RANDOM, 2, 2))
+PLACES = qap.QuadraticAssignment.draw(RANDOM, 2, 2)
 ITEMS = offline_bin_packing.Items(np.array([60, 50, 40, 30, 20]), 100)
 CITIES = cvrp.Customers(
     cvrp.CapacitatedRouting.draw(RANDOM, "uniform", 50).distances[:5, :5], np.array([0, 9, 8, 2, 5]), 12, ()
