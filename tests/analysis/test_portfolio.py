@@ -67,7 +67,7 @@ def test_of_many_the_same_are_chosen_as_if_all_were_measured(radius: float, coun
     for place, each in enumerate(given):
         everyone.add(each.behaviour, (-each.score, len(each.source), place))
     chosen = Clearing(bs.Objective("maximise"), bs.BehaveSim(9.0), radius).choose(given, count)
-    assert [each.candidate for each in chosen] == everyone.clear(radius, count)
+    assert [each.candidate for each in chosen] == everyone.select(radius, count)
 
 
 def test_behaviours_that_come_too_late_to_be_chosen_are_not_looked_at() -> None:
