@@ -101,7 +101,7 @@ class CapacitatedRouting(Drawn, RoutingTask):
         if not before:
             return self.in_words(instance, decision)
         away = instance.distances[before[-1]]
-        route = list(before[max(place for place, node in enumerate(before) if node == 0) :])
+        route = before[max(place for place, node in enumerate(before) if node == 0) :]
         load = int(instance.demands[route].sum())
         if decision == 0:
             return f"back to the depot with {load} of {instance.capacity} served, {away[0]:.3g} away"

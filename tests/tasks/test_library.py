@@ -584,9 +584,3 @@ def test_published_instances_are_those_of_their_lists() -> None:
     assert sum(map(sum, job_shop.FT06[0])) == 197
     queens = graphs.queens_graph(8)
     assert (len(queens), int(queens.sum()) // 2) == (64, 728)
-
-
-def test_a_choice_of_a_route_is_told_alike_of_a_list_and_a_tuple() -> None:
-    task: Any = TaskReference("cvrp").load()
-    (instance, *_) = task.instances("search")
-    assert task.choice_in_words(instance, (0, 5, 7), 9) == task.choice_in_words(instance, [0, 5, 7], 9)
