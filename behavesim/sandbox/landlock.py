@@ -60,17 +60,23 @@ def restriction(allowed: Iterable[tuple[Path, int]]) -> kernel.Call:
 def readable(paths: Iterable[Path], hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
     """Yield each (path, rights) to allow, so that files at and below `paths` can be read, but not below `hidden` ones.
 
-    The names in a hidden folder can still be listed, and one of `paths` below it can be read. Raises OSError if a
-    folder with something hidden cannot be listed.
+    The names in a hidden folder can still be listed, and one of `paths` below it can be read. Of a folder with
+    something hidden that this process may not list, nothing is allowed.
     """
     # rules can only allow: of a folder with something hidden, the other entries are allowed one by one
-    for path in paths:
-        if not any(each.is_relative_to(path) for each in hidden):
-            yield path, READ
-        elif path not in hidden:
-            yield path, _LIST
-            # a rule for a link would allow its target, which may be elsewhere
-            yield from readable((child for child in path.iterdir() if not child.is_symlink()), hidden)
+    above = {place for each in hidden for place in (each, *each.parents)}
+
+    def allow(places: Iterable[Path]) -> Iterator[tuple[Path, int]]:
+        for path in places:
+            if path not in above:
+                yield path, READ
+            elif path not in hidden:
+                yield path, _LIST
+                with contextlib.suppress(PermissionError):
+                    # a rule for a link would allow its target, which may be elsewhere
+                    yield from allow(child for child in path.iterdir() if not child.is_symlink())
+
+    yield from allow(paths)
 
 
 def _allow(rules: int, path: Path, allowed: int) -> None:
