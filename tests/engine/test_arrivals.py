@@ -411,10 +411,23 @@ class Held(MemoryJournal):
         return {event.candidate for event in run._arrived if isinstance(event, Responded)}
 
 
+class AfterTheFirst(ToyProposer):
+    """Answers the first prompt, and the others once the commit of that reply is held."""
+
+    def __init__(self, journal: Held) -> None:
+        super().__init__()
+        self._journal = journal
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        if self.asked:
+            await until(lambda: self._journal.is_held)
+        return await super().propose(prompt, number)
+
+
 @pytest.mark.parametrize("times", [1, 2])
 async def test_a_search_cancelled_from_outside_keeps_what_arrived_during_its_last_commit(times: int) -> None:
     journal = Held()
-    run = await search(journal, SMALL, random.Random(1))
+    run = await search(journal, SMALL, random.Random(1), AfterTheFirst(journal))
     running = asyncio.create_task(run.run())
     arrived = await journal.arrived_meanwhile(run)
     for _ in range(times):
@@ -431,7 +444,7 @@ async def test_a_search_cancelled_from_outside_keeps_what_arrived_during_its_las
 
 async def test_an_observer_that_cannot_write_its_files_costs_no_reply() -> None:
     journal = Held()
-    run = await search(journal, SMALL, random.Random(1))
+    run = await search(journal, SMALL, random.Random(1), AfterTheFirst(journal))
     told = list[Event]()
 
     def observe(event: Event, state: object) -> None:
