@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate, metric_column, metric_names
-from behavesim.analysis.run import Run
+from behavesim.analysis.run import Run, distinct_names
 from behavesim.analysis.table import (
     COUNT,
     DISTANCE,
@@ -371,18 +370,10 @@ def map_groups(groups: Sequence[Sequence[Run]]) -> SharedMap:
     of_group = np.array([group for group, _, _ in chosen])
     elsewhere = [_nearest_elsewhere(row, of_group, of_group[place]) for place, row in enumerate(distances)]
     far = first.settings.shortlist_radius * median_distance(distances)
-    homes = Counter(folder.run for folder in {run.folder for run in chain(*groups)})
+    folders = [run.folder for run in chain(*groups)]
+    names = dict(zip(folders, distinct_names([(each.run, each.path) for each in folders]), strict=True))
     programs = tuple(
-        GroupProgram(
-            *run.scored(each).cells,
-            run.folder.run if homes[run.folder.run] == 1 else str(run.folder.path),
-            run.folder.path,
-            group,
-            each.source or "",
-            x,
-            y,
-            apart,
-        )
+        GroupProgram(*run.scored(each).cells, names[run.folder], run.folder.path, group, each.source or "", x, y, apart)
         for (group, run, each), (x, y), apart in zip(chosen, points.tolist(), elsewhere, strict=True)
     )
     return SharedMap(programs, kept, far, tuple(_alone(programs, group, far) for group in range(len(groups))))

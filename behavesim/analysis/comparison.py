@@ -18,6 +18,7 @@ from behavesim.analysis.metrics import (
     add_metrics,
 )
 from behavesim.analysis.report import RunReport
+from behavesim.analysis.run import distinct_names
 from behavesim.analysis.statistics import (
     SIGNIFICANCE,
     MeanDifference,
@@ -78,8 +79,8 @@ class RecommendationTest(Paired):
 
     A value is how much better a run's recommended program is, in the unit of `metric`. The test uses one value per
     seed, the mean of its runs, since runs of one seed begin alike; with a language model, which answers anew, one per
-    run. `seeds` is how many these are, `runs` is the number of runs with a value, `unknown`
-    of those without one: a program failed there. `p_holm` is `p` corrected for all tests of this metric.
+    run. `seeds` is how many these are, `runs` is the number of runs with a value, `unknown` of those without one: a
+    program failed there. `p_holm` is `p` corrected for all tests of this metric.
     """
 
     metric: str
@@ -300,13 +301,9 @@ def comparison(
 
 
 def _name_apart(runs: Sequence[RunReport]) -> list[RunReport]:
-    """Return the reports; those of different folders that share a name have their folders' paths as names."""
-    # names are unique in one folder of runs only, and tables, files and tests tell runs apart by them
-    homes = Counter(name for name, _ in {(run.summary.run, run.origin.folder) for run in runs})
-    return [
-        run if homes[run.summary.run] == 1 else replace(run, summary=replace(run.summary, run=str(run.origin.folder)))
-        for run in runs
-    ]
+    # tables, files and tests tell runs apart by their names
+    names = distinct_names([(run.summary.run, run.origin.folder) for run in runs])
+    return [replace(run, summary=replace(run.summary, run=name)) for run, name in zip(runs, names, strict=True)]
 
 
 def _ranks(tested: Sequence[RunGroup], tasks: Sequence[TaskComparison], metrics: Sequence[Metric]) -> Ranks | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
@@ -442,3 +443,12 @@ def _refuse_different_problems(runs: Sequence[Run]) -> None:
     if len({run.folder.run for run in runs}) < len(runs):
         folders = ", ".join(str(run.folder.path) for run in runs)
         raise UsageError(f"a portfolio names each program by its run; name runs of different names, not {folders}")
+
+
+def distinct_names(named: Sequence[tuple[str, Path]]) -> list[str]:
+    """Return the name of each run, given with its folder; the folder's path where runs of other folders have that name.
+
+    Names are unique in one folder of runs alone.
+    """
+    homes = Counter(name for name, _ in set(named))
+    return [name if homes[name] == 1 else str(folder) for name, folder in named]

@@ -107,10 +107,11 @@ def signed_rank(differences: Sequence[float]) -> float | None:
     *sizes, zero = _levels([*map(abs, differences), 0.0])
     signs = [difference > 0 for difference, size in zip(differences, sizes, strict=True) if size > zero]
     ranks = (2 * rankdata([size for size in sizes if size > zero])).astype(int)  # doubled: ranks of ties are halves
-    if len(ranks) > EXACT:
-        off = abs(int(ranks[signs].sum()) - ranks.sum() / 2) / math.sqrt((ranks.astype(float) ** 2).sum() / 4)
+    above = int(ranks[signs].sum())
+    if len(ranks) > EXACT:  # each rank is in the sum or not: its mean is half of all, its variance a quarter of squares
+        off = abs(above - ranks.sum() / 2) / math.sqrt((ranks.astype(float) ** 2).sum() / 4)
         return math.erfc(off / math.sqrt(2))
-    return _two_sided(rank_sum_chances(ranks), int(ranks[signs].sum()))
+    return _two_sided(rank_sum_chances(ranks), above)
 
 
 def least_p(a: int, b: int, tests: int = 1) -> float:

@@ -246,11 +246,9 @@ def _tuning(run: Run) -> TuningBrought | None:
 
 
 def _told_apart(run: Run) -> bool | None:
-    from behavesim.state.race import scores_told_apart
+    from behavesim.state.race import gain_told_apart
 
-    if run.best is None or run.template is None or len(run.template.scores) < 2:  # one says nothing of chance
-        return None
-    return scores_told_apart(run.best, run.template)
+    return None if run.best is None or run.template is None else gain_told_apart(run.best, run.template)
 
 
 def _noise(run: Run) -> Noise | None:

@@ -453,7 +453,7 @@ async def resume_search(launch: Launch) -> AsyncIterator[Search]:
         search = launch.search(proposer, judge, journal, before)
         # While the sandbox loads its libraries. Neither may go on after an error of the other: a sandbox that starts
         # when the stack is closed already would be left behind.
-        folding = asyncio.ensure_future(asyncio.to_thread(_fold, launch.folder, search, before))
+        folding = asyncio.create_task(asyncio.to_thread(_fold, launch.folder, search, before))
         try:
             await stack.enter_async_context(judge)
         finally:

@@ -5,8 +5,8 @@ A run tunes too: the reply of some candidates is written by trials in place of a
 `tuning_steps` decides: a pure generator asks for scores, and what it asks next follows from numbers, seed and answers
 alone. `tune_numbers` answers with the sandbox, and `verify` with what the journal holds. Values are drawn by CMA-ES
 (Hansen 2016, from the package cmaes). The trials share search instances, and further ones where the task has them
-without end: five would decide by luck. The winner is told apart from its parent on instances that no trial used. Where
-a task has no others, both are run again on the same, and whoever shows the gain says so (`evidence_in_words`).
+without end: five would decide by luck. The winner is told apart from its parent on instances that no trial used. If a
+task has no others, both are run again on the same ones; `evidence_in_words` says so beside the gain.
 
 Some numbers cannot change: how long a table is, which column is meant. Any trial that changes one fails, and CMA-ES
 learns nothing from it. So the first trials look for them by halving (`_Trying.find_fixed`), and they stay as they are.

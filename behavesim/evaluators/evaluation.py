@@ -301,9 +301,9 @@ class EvaluatorJudge:
     """Evaluates programs by running an evaluator together with each in `pool`, which it enters and leaves.
 
     If the file's convention is one of JUDGED_APART, programs only answer in `pool`; `referee`, which is entered and
-    left, too, judges their answers. With a `file`, scores beyond its `bound` and its `best_known` are doubted (see the
-    module `doubt`); `tell` gets a line for each of the second kind that is higher than those before. With `instances`,
-    the numbers that a numbered evaluator gets, programs are evaluated on each of these, or of a block, one by one.
+    left, too, judges their answers. The module `doubt` says what becomes of scores beyond the file's `bound` or
+    `best_known`; `tell` gets a line for each that is further beyond `best_known` than those before. `instances` are the
+    numbers that a numbered evaluator gets: programs are evaluated on each of them, or of a block, one by one.
     """
 
     def __init__(

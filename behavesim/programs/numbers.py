@@ -1,9 +1,9 @@
 """The numbers of a program that a machine may tune, and the program with others in their place, in any language.
 
-Python is read by its tree. Of other languages only strings and comments are known. Left out are numbers that say where
-or how many (indices, axes, sizes of arrays, digits, bits), seeds, 0, 1 and 2, and what is below 1e-6 or above 1e6: it
-guards a division or stands for infinity. A comment `tune: 0.1 to 3` gives the first number of its line that lies in
-this range the range, whatever else holds.
+Python is read by its tree. Of other languages only strings and comments are known. Some numbers are left out: those
+that say where or how many (indices, axes, sizes of arrays, digits, bits), seeds, and 0, 1 and 2. So is what is below
+1e-6 or above 1e6: it guards a division or stands for infinity. A comment `tune: 0.1 to 3` is for the first number of
+its line in this range: it is tuned within the range, whatever else holds.
 """
 
 from __future__ import annotations

@@ -187,16 +187,12 @@ def _hash_of(text: str) -> bytes:
 
 
 def _news(path: Path, after: int) -> tuple[list[tuple[bytes, int] | Evaluated | Rejected], int]:
-    """Return replies, by hash and candidate, and outcomes after event number `after`, and the last event's number.
-
-    They are in the order of the journal. Replies of the machine, which tunes numbers, count for no budget and are left
-    out.
-    """
+    """Return, in their order, replies by hash and candidate and outcomes after event `after`; and the last event."""
     found: list[tuple[bytes, int] | Evaluated | Rejected] = []
     for seq, _, event in read_events(path, after=after, only=(Responded, Evaluated, Rejected)):
         after = seq
         match event:
-            case Responded(candidate, reply) if reply.model != TUNE:
+            case Responded(candidate, reply) if reply.model != TUNE:  # no budget counts a program that is tuned
                 found.append((_hash_of(reply.text), candidate))
             case Evaluated():
                 found.append(replace(event, source="", thought="", scores=(), trajectories=()))

@@ -19,7 +19,7 @@ from behavesim.reports.characters import convergence, from_template
 from behavesim.reports.live import COLUMN_GAP, LiveRun, islands_panel, spending
 from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, worth
 from behavesim.state.members import Mean
-from behavesim.state.race import scores_told_apart
+from behavesim.state.race import gain_told_apart
 from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState
 from behavesim.state.views import RECENT
@@ -213,8 +213,7 @@ def _best_and_template(state: RunState) -> str:
         return none
     if state.best is None or state.gain is None:
         return f"template {SCORE.text(state.template.score)}, {none}"
-    of_several = len(state.template.scores) > 1  # one instance says nothing of chance
-    apart = scores_told_apart(state.best, state.template) if of_several else None
+    apart = gain_told_apart(state.best, state.template)
     return progress(state.template.score, state.best.score, state.gain, state.objective.unit, told_apart=apart)
 
 
@@ -265,8 +264,8 @@ CURVE = (5, 12)
 class Dashboard:
     """Renderable of the live view of a run at one moment; it fills at most all but one line of the terminal.
 
-    A small terminal shows fewer parts: first the box goes, then the curve, why candidates fail, and the distances of
-    behaviours; then islands, the worst first, and then the last lines of the rest.
+    A small terminal shows fewer parts. These go one after another: the box, the curve, why candidates fail, the
+    distances of behaviours. Then islands go, the worst first, and then the last lines of the rest.
     """
 
     def __init__(self, live: LiveRun) -> None:

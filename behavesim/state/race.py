@@ -377,6 +377,11 @@ def scores_told_apart(one: HasScores, other: HasScores) -> bool | None:
     return told_apart(one.scores, other.scores)
 
 
+def gain_told_apart(best: HasScores, template: HasScores) -> bool | None:
+    """Whether a gain on the template is more than chance; None if unknown, as it is on one instance."""
+    return scores_told_apart(best, template) if len(template.scores) > 1 else None
+
+
 def chance(spread: float, count: int) -> float:
     """Return the largest mean of so many paired differences that is chance; `spread` is their standard deviation."""
     return _student(count - 1) * spread / math.sqrt(count)

@@ -301,8 +301,8 @@ class RunState:
             self.rejected_from[opened.asked.group] += 1
             if not outcome.is_given_up:
                 self.failures.append(outcome)
-                self.tried.take(opened, self.objective)
-        if score is not None:
+        # no program of a model's failed where its numbers were tuned, or where there was no reply
+        if not (isinstance(outcome, Rejected) and (opened.is_tuned or outcome.is_given_up)):
             self.tried.take(opened, self.objective)
         add_to_record(self.models, opened, None if score is None else self.objective.utility(score))
         if opened.asked.parents in self._noted:
