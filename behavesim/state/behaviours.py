@@ -283,11 +283,18 @@ class Behaviours:
             )
 
     def _members(self) -> Archive:
-        """Return all members encoded. Those added since the last call are encoded here: many are evicted before it."""
+        """Return all members encoded, brought up to date here: on a decision's thread, not on the event loop.
+
+        Those added since the last call are encoded: many are evicted before it. If some are gone, the others are copied
+        into a new archive, so that a comparison costs no more than the living.
+        """
         from behavesim.similarity import Archive
 
         if self._archive is None:
             self._archive = Archive()
+        if len(self._archive) > len(self._rows):
+            self._archive = self._archive.take(self._rows.values())
+            self._rows = {candidate: row for row, candidate in enumerate(self._rows)}
         for candidate in self._newcomers:
             self._rows[candidate] = len(self._archive)
             self._archive.append(self._algorithms[candidate])
@@ -295,14 +302,11 @@ class Behaviours:
         return self._archive
 
     def _keep(self, alive: Collection[CandidateId]) -> None:
-        """Forget the members that are not `alive`, so that a comparison costs no more than the present archive."""
+        """Forget the members that are not `alive`."""
         # equal counts mean that nothing was evicted: every living member is in one of the two
         if len(alive) == len(self._rows) + len(self._newcomers):
             return
         gone = {candidate for candidate in (*self._rows, *self._newcomers) if candidate not in alive}
         self._newcomers = [candidate for candidate in self._newcomers if candidate not in gone]
-        if self._archive is not None and not gone.isdisjoint(self._rows):
-            kept = [candidate for candidate in self._rows if candidate not in gone]
-            self._archive = self._archive.take([self._rows[candidate] for candidate in kept])
-            self._rows = {candidate: row for row, candidate in enumerate(kept)}
+        self._rows = {candidate: row for candidate, row in self._rows.items() if candidate not in gone}
         self._algorithms = {c: algorithm for c, algorithm in self._algorithms.items() if c not in gone}
