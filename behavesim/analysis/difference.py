@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
+from behavesim.analysis.statistics import average_ranks
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table, cells_of
 from behavesim.base.errors import TaskError, UsageError
 from behavesim.base.text import ScoreSource, parse
@@ -218,19 +219,17 @@ class Agreement:
 
     def disagreements(self) -> list[Pair]:
         """Return all pairs of candidates, those whose ranks in the two similarities differ most first."""
-        from scipy.stats import rankdata  # scipy.stats takes half a second to load
-
         rows, columns = np.triu_indices(len(self.candidates), 1)
         behaviour, source = self.behaviour[rows, columns], self.source[rows, columns]
-        order = np.argsort(-np.abs(rankdata(behaviour) - rankdata(source)), kind="stable")
+        order = np.argsort(-np.abs(average_ranks(behaviour) - average_ranks(source)), kind="stable")
         return [
             Pair(self.candidates[rows[k]], self.candidates[columns[k]], float(behaviour[k]), float(source[k]))
             for k in order
         ]
 
 
-def agreement(run: Run, metric: str | None = None) -> Agreement:
-    """Compare the candidates that are in a group now by behaviour and by source; of more than thirty, thirty.
+def agreement(run: Run, metric: str | None = None, most: int = PROGRAMS) -> Agreement:
+    """Compare the candidates that are in a group now by behaviour and by source; of more than `most`, so many.
 
     `metric` names the source metric, one of `code_similarity.metric.NAMES`. None chooses one: CodeBLEU as in the paper
     if it is installed; otherwise `ast`; `rouge` if the sources are too long for syntax trees or are not Python. Raises
@@ -240,7 +239,7 @@ def agreement(run: Run, metric: str | None = None) -> Agreement:
     if len(members) < 2:
         raise UsageError(f"run {run.folder.run} holds {len(members)} programs; clustering takes two or more")
     # drawn with a fixed seed, so that every report of the run compares the same programs
-    chosen = np.random.default_rng([run.settings.seed, PROGRAMS]).permutation(members)[:PROGRAMS]
+    chosen = np.random.default_rng([run.settings.seed, PROGRAMS]).permutation(members)[:most]
     candidates = tuple(sorted(chosen.tolist()))  # in order of numbers, as the page lists them
     sources = [run.candidate(candidate).source or "" for candidate in candidates]
     name = _affordable(sources) if metric is None else metric

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from behavesim.analysis.table import Estimate
 
@@ -93,20 +93,26 @@ def summarise_pairs(differences: Sequence[float]) -> Paired:
     return Paired(float(np.mean(differences)), *_widen_to_agree(_signed_rank_interval(differences), p), p)
 
 
+def average_ranks(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the rank of each value from 1, (values,); equal values share the mean of their ranks."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[places])
+
+
 def signed_rank(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test; None for fewer than two differences.
 
     For up to EXACT differences the test is exact, with and without ties. Differences of 0 are left out; the p-value is
     1 if all are 0.
     """
-    from scipy.stats import rankdata  # scipy.stats takes a second to load
-
     if len(differences) < 2:
         return None
     # 0 is among the values, so that a difference which is 0 but for rounding falls on its level and is left out
     *sizes, zero = _levels([*map(abs, differences), 0.0])
     signs = [difference > 0 for difference, size in zip(differences, sizes, strict=True) if size > zero]
-    ranks = (2 * rankdata([size for size in sizes if size > zero])).astype(int)  # doubled: ranks of ties are halves
+    sizes_left = [size for size in sizes if size > zero]
+    ranks = (2 * average_ranks(sizes_left)).astype(int)  # doubled: ranks of ties are halves
     above = int(ranks[signs].sum())
     if len(ranks) > EXACT:  # each rank is in the sum or not: its mean is half of all, its variance a quarter of squares
         off = abs(above - ranks.sum() / 2) / math.sqrt((ranks.astype(float) ** 2).sum() / 4)
@@ -169,16 +175,16 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
 
     For up to EXACT values of both groups together the test is exact, with and without ties.
     """
-    from scipy.stats import mannwhitneyu, rankdata  # scipy.stats takes a second to load
-
     # levels, not values: 0.1 + 0.2 and 0.3 are a tie, which floats would break at random
     levels = _levels([*a, *b])
     if len(set(levels)) == 1:
         return 1.0
     if len(levels) > EXACT:
+        from scipy.stats import mannwhitneyu  # scipy.stats takes a second to load
+
         split = levels[: len(a)], levels[len(a) :]
         return float(mannwhitneyu(*split, alternative="two-sided", method="asymptotic").pvalue)
-    ranks = (2 * rankdata(levels)).astype(int)  # doubled: ranks of ties are halves
+    ranks = (2 * average_ranks(levels)).astype(int)  # doubled: ranks of ties are halves
     return _two_sided(_division_chances(ranks.tolist(), len(a)), int(ranks[: len(a)].sum()))
 
 

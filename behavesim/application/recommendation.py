@@ -81,6 +81,7 @@ async def record_recommendation(
                 await journal.append([event])
                 run.follow()  # from the journal, not from `event`: the folder must say what a reader of it would find
         _write(run, event)
+    run.follow()  # which says that nobody holds it: a summary that is kept of a held run is never read again
 
 
 @asynccontextmanager

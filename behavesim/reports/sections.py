@@ -77,6 +77,8 @@ LONGEST, FIRST_ROWS, ACROSS = 12, 5, 80
 ANCESTORS = 150
 # Largest number of clusters into which the tree by behaviour is cut, and of pairs that disagree most.
 BRANCHES, PAIRS = 6, 8
+# Most programs that are compared by behaviour and by text: the time of syntax trees grows with its square.
+COMPARED = 20
 # Fraction of the distances that the plane of a map keeps, below which a reader is warned.
 LITTLE = 0.2
 # Names of the measures of source, for people.
@@ -331,7 +333,7 @@ def _share(kept: float | None) -> str:
 def _behaviour_vs_text(of: OneRun) -> Section:
     if len(candidates_in_groups(of.run)) < 2:
         return Section("behaviour_vs_text", "")
-    found = agreement(of.run)
+    found = agreement(of.run, most=COMPARED)
     labels, measure = list(map(str, found.candidates)), MEASURES[found.metric]
     branches = average_linkage(1.0 - found.behaviour, BRANCHES)
     shown = []
