@@ -1,6 +1,6 @@
 """Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py methods`.
 
-The plans are methods, small-budgets, race and tune. The tests are the plan's, NAME.toml: of each pair the gap of the
+The plans are methods, small-budgets, race, tune, instances and long. The tests are the plan's, NAME.toml: of each pair the gap of the
 first minus that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions; a task without a
 gap, as its best is not known there, is left out.
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 # Tests of a plan against a group that is no group of runs (see there).
-MORE = {"race": (("champion", "today"),)}
+MORE = {"race": (("champion", "today"),), "instances": (("24", "own"),)}
 # Most differences of which all changes of sign are tried: of more, as many are drawn as FLIPS says.
 MOST = 20
 FLIPS = 1_000_000
@@ -48,7 +48,7 @@ def holm(ps: list[float]) -> list[float]:
 
 
 def table(name: str, metric: str) -> list[str]:
-    """Return one line for each test of a metric, "held_out_gap" or "best_gap"."""
+    """Return one line for each test of a metric, a column of the kept gaps."""
     planned = tomllib.loads((HERE / f"{name}.toml").read_text())["tests"]
     tests = [*MORE.get(name, ()), *((ours, theirs) for ours, theirs in planned)]
     with (HERE / f"{name}.csv").open(newline="") as file:
@@ -72,8 +72,10 @@ def table(name: str, metric: str) -> list[str]:
 
 
 def main() -> None:
-    """Print one table for each of the two metrics."""
-    for metric in ("held_out_gap", "best_gap"):
+    """Print one table for each metric of the plan."""
+    with (HERE / f"{sys.argv[1]}.csv").open(newline="") as file:
+        _, _, _, *metrics = next(csv.reader(file))
+    for metric in metrics:
         head = f"| {metric} of | minus that of | points | better : worse | p | Holm |"
         sys.stdout.write("\n".join((head, "|---|---|---:|---:|---:|---:|", *table(sys.argv[1], metric))) + "\n\n")
 

@@ -37,7 +37,7 @@ def task_settings(
     """Return a run's settings for a task, given by its name or file (made absolute in them), and the loaded task.
 
     Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
-    that are None were not given. The assignment "size=large" means the task of that size, if the task has it. Raises
+    that are None were not given. The assignment "size=large" or "size=24" means the task of that size. Raises
     TaskError if the task cannot be loaded, UsageError if it is an evaluator's file or a setting does not fit.
     """
     if task.endswith(".py") and is_evaluator(Path(task)):
@@ -49,8 +49,9 @@ def task_settings(
     loaded = reference.load()
     if isinstance(loaded, EvaluatorTask):
         refuse_unused_thresholds(loaded.file)
-    for size in loaded.sizes:
-        if (chosen := f"size={size}") in (assignments or ()):
+    for chosen in assignments or ():
+        name, _, size = chosen.partition("=")
+        if name == "size" and (size in loaded.sizes or size.isdecimal()):
             others = [each for each in assignments or () if each != chosen]
             return task_settings(f"{task}:{size}", given, others, file, defaults)
     return settings_from_person({**given, "task": reference.text}, assignments, file, loaded, defaults), loaded

@@ -105,8 +105,7 @@ class Scorer:
             at = block.first - len(instances)
             instances = self._further[at : at + block.size]
         solved = self._read(frame, len(instances))
-        is_compared = block is None
-        verdict = solved if isinstance(solved, Failure) else verdict_on(self.task, instances, solved, is_compared)
+        verdict = solved if isinstance(solved, Failure) else verdict_on(self.task, instances, solved, block is None)
         if isinstance(verdict, Failure):
             return encode_pair(_encoded(verdict), b"")
         return encode_pair(_encoded(verdict), pack(verdict.trajectories))
@@ -142,7 +141,7 @@ class Scorer:
 def verdict_on(task: Task, instances: Sequence[Any], solved: Solved, is_compared: bool = True) -> Verdict | Failure:
     """Return the verdict on a program's solutions, one for each of the instances, or the failure found in them.
 
-    It has trajectories if `is_compared`.
+    It has trajectories, on `Task.compared` instances, if `is_compared`.
     It is `non-finite` if a score is no finite number, `costly-score` if memory does not suffice. It is
     `invalid-solution` if the task refuses a solution, its code raises anything else or returns no score (the message
     names the method), or if a trajectory cannot be compared.
@@ -154,7 +153,8 @@ def verdict_on(task: Task, instances: Sequence[Any], solved: Solved, is_compared
         mean = number_from(task, "mean_score", call_task(task, "mean_score", task.mean_score, scores))
         if not all(math.isfinite(score) for score in (*scores, mean)):
             return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
-        found = [call_task(task, "trajectory", task.trajectory, *pair) for pair in pairs if is_compared]
+        compared = pairs[: task.compared] if is_compared else []
+        found = [call_task(task, "trajectory", task.trajectory, *pair) for pair in compared]
         trajectories, extras = check_trajectories(task, found), _extras(task, found_scores)
         return Verdict(mean, scores, trajectories, solved.cpu_s, *extras, solved.counted_s)
     except (InvalidSolution, TaskError) as error:

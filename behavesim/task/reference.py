@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from behavesim.base.errors import TaskError
 from behavesim.base.plugins import Kind, absolute, docstring
+from behavesim.task.calls import instances_made_anew
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
-from behavesim.task.task import Objective, Task
+from behavesim.task.task import Objective, Split, Task
 
 # The suffix of task files that name an evaluator and a first program.
 EVALUATED = ".toml"
@@ -18,9 +21,10 @@ TASKS = Kind("task", TaskError)
 
 @dataclass(frozen=True)
 class TaskReference:
-    """Where a task comes from: `text` is an installed name, a name and a size such as `tsp:large`, or a file's path.
+    """Where a task comes from: `text` is an installed name, a name and a size, or a file's path.
 
-    A .py file holds the task, a .toml file names an evaluator and a first program (see `evaluated`).
+    A size is a name that the task gives, such as `tsp:large`, or the number of search instances, such as `tsp:24`. A
+    .py file holds the task, a .toml file names an evaluator and a first program (see `evaluated`).
     """
 
     text: str
@@ -37,6 +41,8 @@ class TaskReference:
         task = _complete(TASKS.load(name), path.stem if path.suffix == ".py" else name)
         if not size:
             return task
+        if size.isdecimal():
+            return with_instances(task, int(size))
         if size not in task.sizes:
             known = f"it has {', '.join(task.sizes)}" if task.sizes else "it has one size only"
             raise TaskError(f"task {name!r} has no size {size!r}; {known}")
@@ -49,12 +55,14 @@ class TaskReference:
         return TaskReference(absolute(self.text))
 
     def place(self) -> str:
-        """Return where the task's code is, for `task_from`: the path of a .py file, or MODULE:NAME.
+        """Return where the task's code is, for `task_from`: the path of a .py file, MODULE:NAME or MODULE:NAME:NUMBER.
 
         Raises TaskError for a name that is not installed, and for a .toml file.
         """
         name, size = self._parts()
         place = TASKS.place(name)
+        if size.isdecimal():
+            return f"{place}:{size}"
         return f"{place.rpartition(':')[0]}:{size}" if size else place
 
     def _parts(self) -> tuple[str, str]:
@@ -69,7 +77,46 @@ def task_from(place: str) -> Task:
     It may have another name than a reference's `load` gives it. Raises TaskError if there is no valid task, for an
     installed module whatever importing it raises.
     """
+    code, _, number = place.rpartition(":")
+    if number.isdecimal():
+        return with_instances(_complete(TASKS.load_from(code), Path(code).stem), int(number))
     return _complete(TASKS.load_from(place), Path(place).stem)
+
+
+def with_instances(task: Task, count: int) -> Task:
+    """Return a task like this one with `count` search instances: its own, and others by their numbers.
+
+    Behaviours are compared on its own ones alone, so that similarities mean what they mean there. Raises TaskError if
+    the task has no others, or as many of its own.
+    """
+    if not task.endless:
+        raise TaskError(f"task {task.name!r} has its own search instances only: `{task.name}:{count}` needs `endless`")
+    own = len(instances_made_anew(task, "search"))
+    if count <= own:
+        raise TaskError(f"task {task.name!r} has {own} search instances; ask for more, such as {task.name}:{4 * own}")
+    original: Any = type(task)
+
+    class Larger(original):  # type: ignore[misc]
+        compared = own
+
+        def instances(self, split: Split) -> Any:
+            if split != "search":
+                return task.instances(split)
+            return [task.instance(split, number) for number in range(count)]
+
+        def instance(self, split: Split, number: int) -> Any:
+            return task.instance(split, number)  # numbers from `own` on are those beyond the task's own instances
+
+        def objective_on(self, split: Split) -> Objective:
+            return self.objective if split == "search" else task.objective_on(split)
+
+    Larger.__name__, Larger.__doc__, Larger.__module__ = original.__name__, original.__doc__, original.__module__
+    larger = copy(task)
+    larger.__class__ = Larger
+    more = f"- The score is over {count} instances: those {own}, and {count - own} more, also of other kinds and sizes."
+    larger.name, larger.search_size = f"{task.name}_{count}", f"{task.search_size or own} and {count - own} more"
+    larger.rules, larger.objective = f"{task.rules}\n{more}".strip(), replace(task.objective, best_known=None)
+    return larger
 
 
 def installed_tasks() -> list[str]:

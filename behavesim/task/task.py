@@ -175,6 +175,8 @@ class Task(ABC):
     """Files and folders below the task's own folder that it reads, such as "data"; a cluster's workers get them."""
     endless: bool = False
     """Whether `instance` gives one for every number, whatever the length of the split."""
+    compared: int | None = None
+    """Number of the first search instances, on which behaviours are compared; None for all."""
     grammar: str = ""
     """Building blocks for the offline proposer (see docs/how-to/tasks.md); "" for general ones."""
 

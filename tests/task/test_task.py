@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
+from behavesim.sandbox.referee import verdict_on
 from behavesim.state.settings import value_hash
 from behavesim.task import Objective, Task, TaskReference, as_arrays, installed_tasks, task_from
+from behavesim.task.verdict import Solved, Verdict
 from tests.engine.toys import Toy
 
 FILE = '''
@@ -71,9 +73,31 @@ def test_a_size_is_the_task_with_other_instances_and_a_name_of_its_own() -> None
     assert value_hash(large.instances("search")) != value_hash(task.instances("search"))
 
 
+def test_a_number_is_the_task_with_so_many_search_instances_its_own_first_and_compared_alone() -> None:
+    task, larger = TaskReference("tsp").load(), TaskReference("tsp:8").load()
+    assert (larger.name, larger.compared, larger.objective.best_known) == ("tsp_8", 5, None)
+    assert "The score is over 8 instances: those 5, and 3 more" in larger.rules
+    for split, count in (("search", 8), ("validation", 6), ("held-out", 14)):
+        assert len(larger.instances(split)) == count
+        known = None if split == "search" else task.objective_on(split).best_known
+        assert larger.objective_on(split).best_known == known
+    numbered = [task.instance("search", number) for number in range(10)]
+    assert value_hash(larger.instances("search")) == value_hash(numbered[:8])
+    assert value_hash(larger.instance("search", 9)) == value_hash(numbered[9])  # where a race goes on
+    assert value_hash(larger.instances("held-out")) == value_hash(task.instances("held-out"))
+    elsewhere = task_from(TaskReference("tsp:8").place())
+    assert value_hash(elsewhere.instances("search")) == value_hash(numbered[:8])
+    solved = Solved(tuple(np.arange(len(each.distances)) for each in numbered[:8]), 0.0)
+    verdict = verdict_on(larger, numbered[:8], solved)
+    assert isinstance(verdict, Verdict)
+    assert (len(verdict.scores), len(verdict.trajectories)) == (8, 5)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("tsp:5", "task 'tsp' has 5 search instances; ask for more, such as tsp:20"),
+        ("asp:8", "task 'asp' has its own search instances only"),
         ("tsp:huge", "task 'tsp' has no size 'huge'; it has .*large"),
         ("{file}:huge", r"task '.*mine\.py' has no size 'huge'; it has large$"),
         ("{plain}:huge", r"task '.*plain\.py' has no size 'huge'; it has one size only$"),
