@@ -1,8 +1,8 @@
 """Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py methods`.
 
-The plans are methods, small-budgets, race, tune, instances and long. The tests are the plan's, NAME.toml: of each pair the gap of the
-first minus that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions; a task without a
-gap, as its best is not known there, is left out.
+The plans are methods, small-budgets, race, tune, instances and long. The tests are the plan's, NAME.toml: of each pair
+the gap of the first minus that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions; a
+task without a gap, as its best is not known there, is left out.
 """
 
 from __future__ import annotations
