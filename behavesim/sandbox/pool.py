@@ -419,7 +419,10 @@ def _ended_badly(ending: ProcessEnd, limits: Limits) -> Failure | None:
     if code < 0:
         # most real-time signals have no name
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return Failure("crash", f"the program's process was killed by {name}")
+        # native code that gets no more memory mostly ends like this, and not by a MemoryError
+        is_near = ending.peak_bytes > 0.75 * limits.memory
+        near = f", near its limit of {limits.memory_mb} MB of memory" if is_near else ""
+        return Failure("crash", f"the program's process was killed by {name}{near}")
     return _left(code) if code else None
 
 

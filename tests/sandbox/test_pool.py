@@ -80,7 +80,11 @@ async def test_a_program_returns_a_solution_for_each_instance(pool: Pool, task: 
     ("reason", "message", "source"),
     [
         ("memory", "memory", "import numpy as np\ndef order(points): return np.ones(10**9)\n"),
-        ("crash", "SIGSEGV", "import ctypes\nctypes.string_at(0)\n"),
+        ("crash", "killed by SIGSEGV", "import ctypes\nctypes.string_at(0)\n"),
+        (
+            *("crash", "SIGSEGV, near its limit of 256 MB of memory"),
+            "import ctypes, numpy as np\nheld = np.ones(25 * 2**20)\nctypes.string_at(0)\n",
+        ),
         ("exit", "sys.exit(3)", "import sys\nsys.exit(3)\n"),
         ("exit", "os._exit(4)", "import os\nos._exit(4)\n"),
         ("output", "8388608", "import numpy as np\ndef order(points): return np.ones(10**6)\n"),
