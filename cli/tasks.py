@@ -172,8 +172,8 @@ def _in_words(task: Task) -> str:
         said.append(f"Used by {task.used_by}.")
     if task.shifted:
         said.append(f"Shifted instances: {task.shifted}.")
-    if task.sizes:
-        said.append(f"Also {', '.join(f'{task.name}:{size}' for size in task.sizes)}.")
+    if others := [*task.sizes, *(["24 (so many instances)"] if task.endless else [])]:
+        said.append(f"Also {', '.join(f'{task.name}:{size}' for size in others)}.")
     if task.online:
         said.append("Online: a portfolio of programs does not apply.")
     return " ".join(said)

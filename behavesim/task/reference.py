@@ -45,7 +45,8 @@ class TaskReference:
             return with_instances(task, int(size))
         if size not in task.sizes:
             known = f"it has {', '.join(task.sizes)}" if task.sizes else "it has one size only"
-            raise TaskError(f"task {name!r} has no size {size!r}; {known}")
+            more = f"; a number, such as {name}:24, is one of search instances" if task.endless else ""
+            raise TaskError(f"task {name!r} has no size {size!r}; {known}{more}")
         if name.endswith(".py"):
             raise TaskError(f"a size is chosen of an installed task; let the file {name} end with `task = {size}`")
         return _complete(TASKS.load_from(self.place()), f"{name}_{size}")
