@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 import tomllib
 from functools import cache
@@ -70,3 +71,9 @@ def test_what_is_required_is_imported_and_the_documentation_says_what_for() -> N
         "package",
         *declared(),
     }
+
+
+def test_the_versions_are_tried_with_tests_that_are_there() -> None:
+    tried = runpy.run_path(str(ROOT / ".ci/versions"))["TESTS"]
+    assert [path for paths in tried.values() for path in paths if not (ROOT / path).exists()] == []
+    assert tried.keys() <= PROJECT["optional-dependencies"].keys()
