@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from behavesim.base.errors import TaskError
 from behavesim.base.plugins import Kind, absolute, docstring
-from behavesim.task.calls import instances_made_anew
+from behavesim.task.calls import further_instances, instances_made_anew
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from behavesim.task.task import Objective, Split, Task
 
@@ -114,7 +115,9 @@ def with_instances(task: Task, count: int) -> Task:
     Larger.__name__, Larger.__doc__, Larger.__module__ = original.__name__, original.__doc__, original.__module__
     larger = copy(task)
     larger.__class__ = Larger
-    more = f"- The score is over {count} instances: those {own}, and {count - own} more, also of other kinds and sizes."
+    names = Counter(task.instance_name(each) for each in further_instances(task, "search", count - own, own))
+    kinds = "; ".join(f"{times} of {name}" for name, times in names.items() if name) or "also of other kinds and sizes"
+    more = f"- The score is over {count} instances: those {own}, and {count - own} more ({kinds})."
     larger.name, larger.search_size = f"{task.name}_{count}", f"{task.search_size or own} and {count - own} more"
     larger.rules, larger.objective = f"{task.rules}\n{more}".strip(), replace(task.objective, best_known=None)
     return larger

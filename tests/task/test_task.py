@@ -76,7 +76,8 @@ def test_a_size_is_the_task_with_other_instances_and_a_name_of_its_own() -> None
 def test_a_number_is_the_task_with_so_many_search_instances_its_own_first_and_compared_alone() -> None:
     task, larger = TaskReference("tsp").load(), TaskReference("tsp:8").load()
     assert (larger.name, larger.compared, larger.objective.best_known) == ("tsp_8", 5, None)
-    assert "The score is over 8 instances: those 5, and 3 more" in larger.rules
+    more = "1 of 20 cities, uniform; 1 of 100 cities, uniform; 1 of 200 cities, uniform"
+    assert larger.rules.endswith(f"- The score is over 8 instances: those 5, and 3 more ({more}).")
     for split, count in (("search", 8), ("validation", 6), ("held-out", 14)):
         assert len(larger.instances(split)) == count
         known = None if split == "search" else task.objective_on(split).best_known
