@@ -1,8 +1,8 @@
 """Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py methods`.
 
-The plans are methods, small-budgets, race, tune, instances and long. The tests are the plan's, NAME.toml: of each pair
-the gap of the first minus that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions; a
-task without a gap, as its best is not known there, is left out.
+The plans are methods, small-budgets, race, tune, instances, shortlist and long. The tests are the plan's, NAME.toml: of
+each pair the gap of the first minus that of the second, so that less than 0 is better. NAME.csv has the gaps, as
+fractions; a task without a gap, as its best is not known there, is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ import numpy as np
 
 HERE = Path(__file__).parent
 # Tests of a plan against a group that is no group of runs (see there).
-MORE = {"race": (("champion", "today"),), "instances": (("24", "own"),)}
+MORE = {
+    "race": (("champion", "today"),),
+    "instances": (("24", "own"),),
+    "shortlist": (("20", "10"), ("30", "10")),
+}
 # Most differences of which all changes of sign are tried: of more, as many are drawn as FLIPS says.
 MOST = 20
 FLIPS = 1_000_000
@@ -49,7 +53,8 @@ def holm(ps: list[float]) -> list[float]:
 
 def table(name: str, metric: str) -> list[str]:
     """Return one line for each test of a metric, a column of the kept gaps."""
-    planned = tomllib.loads((HERE / f"{name}.toml").read_text())["tests"]
+    plan = HERE / f"{name}.toml"
+    planned = tomllib.loads(plan.read_text())["tests"] if plan.exists() else []  # that of `shortlist` is its script
     tests = [*MORE.get(name, ()), *((ours, theirs) for ours, theirs in planned)]
     with (HERE / f"{name}.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[metric]]
