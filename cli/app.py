@@ -150,7 +150,7 @@ def _examples(command: Command) -> str | None:
     r"""Return what stands below a command's help, in lines that are not folded (\b): examples, or what is the same."""
     if not command.section:
         return f"The same as: {command.help}"
-    lines = "\n".join(f"behavesim {command.name} {example}" for example in EXAMPLES.get(command.name, ()))
+    lines = "\n".join(f"behavesim {command.name} {example}".rstrip() for example in EXAMPLES.get(command.name, ()))
     return f"\b\nExamples:\n{lines}" if lines else None
 
 

@@ -58,10 +58,11 @@ class DistinctCounts:
     @property
     def sentence(self) -> str:
         """The counts as a sentence for people, without a capital letter and a full stop."""
-        return (
+        said = (
             f"{count_noun(self.feasible, 'feasible candidate')}, {count_noun(self.programs, 'different program')}, "
-            f"{count_noun(self.behaviours, 'different behaviour')}; the ten best programs have {self.top} of them"
+            f"{count_noun(self.behaviours, 'different behaviour')}"
         )
+        return f"{said}; the ten best programs have {self.top} of them" if self.programs > TOP else said
 
 
 def distinct(run: Run) -> DistinctCounts:

@@ -33,9 +33,9 @@ MEANINGS = {
 class OperatorYield:
     """What the requests of one kind to one model brought, and what they took.
 
-    `improved` candidates are better than the best program that their prompt showed, or the template if it showed none.
-    `gain` is the mean gain of the feasible ones on that program, a fraction. `bests` were better than all before them,
-    the template included.
+    `improved` candidates are better than the best of their parents, or than the template if they have none; a prompt
+    may show a still better program beside these. `gain` is the mean gain of the feasible ones on that parent, a
+    fraction. `bests` were better than all before them, the template included.
     `tokens` and `cost_usd` are None if an endpoint did not say, or no model was asked.
     """
 
@@ -103,9 +103,9 @@ def operators_table(found: Sequence[OperatorYield]) -> Table:
     meanings = [f"{each.operator}: {MEANINGS[each.operator]}" for each in found if each.operator in MEANINGS]
     caption = "; ".join(
         (
-            "improved: better than the best program that the prompt showed",
+            "improved: better than the best of its parents",
             "new best: better than all before, the template included",
-            "mean gain: on that program, of the feasible; of few, differences are mostly chance",
+            "mean gain: on that parent, of the feasible; of few, differences are mostly chance",
             *dict.fromkeys(meanings),
         )
     )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from behavesim.base.text import without_exponent
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -26,9 +28,8 @@ class Unit:
         """
         if value is None or isinstance(value, str):
             return value or ""
-        return format(
-            value if self.factor == 1 else self.factor * value, self.style
-        )  # "d" takes no float, as 1.0 * 5 is
+        much = value if self.factor == 1 else self.factor * value  # "d" takes no float, as 1.0 * 5 is
+        return without_exponent(format(much, self.style))
 
 
 # The unit of a column of text, which is left-aligned.

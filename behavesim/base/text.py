@@ -82,6 +82,13 @@ def count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def without_exponent(number: str) -> str:
+    """Return the text of a number below a million without an exponent: "1520" for "1.52e+03"; others unchanged."""
+    if "e+" not in number or abs(float(number)) >= 1e6:
+        return number
+    return f"{float(number):{'+' if number.startswith('+') else ''}.0f}"
+
+
 # Seconds of each unit of time above the second, largest first.
 _UNITS = {"d": 86400, "h": 3600, "min": 60}
 

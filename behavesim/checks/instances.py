@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from behavesim.base.errors import Finding, TaskError
-from behavesim.base.text import parse
+from behavesim.base.text import count_noun, parse
 from behavesim.programs.extract import extract, form_of
 from behavesim.programs.reading import Program, Request
 from behavesim.prompts.behaviour_diff import agreement_in_words, first_difference, step_in_words
@@ -219,7 +219,7 @@ def compare_changed(task: Task, template: Verdict, changes: Sequence[Changed]) -
     if any(each.verdict.scores != template.scores for each in changes):
         said = f"nowhere, though their scores differ; {_advice(task)}"
         return Finding(name, "warning", said, SECTION)
-    said = f"unknown: {len(changes)} changes of the template were feasible, and none does anything else"
+    said = f"unknown: {count_noun(len(changes), 'change')} of the template ran, and none behaves differently"
     return Finding(name, "ok", said, SECTION)
 
 

@@ -192,7 +192,8 @@ def _evaluate(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) ->
         found = replace(found, failure=f"{found.failure[: LONGEST_FAILURE - len(_ALLOWED) - 2]}; {_ALLOWED}")
     # models are shown both, and where a person's files lie is nobody's business
     here = f"{file.folder}/"
-    found = replace(found, feedback=found.feedback.replace(here, ""), failure=found.failure.replace(here, ""))
+    said = _OUR_FRAMES.sub("", found.feedback)  # an evaluator that catches an exception tells its own traceback
+    found = replace(found, feedback=said.replace(here, ""), failure=found.failure.replace(here, ""))
     if found.steps:
         return found
     if steps := recorder.steps:
@@ -239,6 +240,10 @@ def _traceback(error: BaseException) -> str:
 
 def _is_ours(filename: str) -> bool:
     return filename.startswith(("<frozen ", str(Path(__file__).parent)))
+
+
+# The lines of a printed traceback on a frame of this folder, such as that of a watched call.
+_OUR_FRAMES = re.compile(rf'^  File "{re.escape(str(Path(__file__).parent))}/.*\n(?:    .*(?:\n|\Z))*', re.MULTILINE)
 
 
 # Evaluates programs by an evaluator in the sandbox. The score is self-reported: the evaluator's own, unchecked.

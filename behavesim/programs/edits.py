@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import indent
 
@@ -172,6 +173,9 @@ def edit_between(old: str, new: str) -> str | None:
 _START, _END = "EVOLVE-BLOCK-START", "EVOLVE-BLOCK-END"
 # A line with a marker after punctuation and whitespace alone, as in a comment; a sentence about markers is none.
 _MARKER = re.compile(rf"^[^\w\n]*(?:{_START}|{_END})\b[^\n]*$", re.MULTILINE)
+# A Python import of one line, which is none in other languages; one of `__future__` would have to come first.
+_IMPORT = re.compile(r"^(?:from (?!__future__)[\w.]+ )?import (?P<names>[\w., ]+)$", re.MULTILINE)
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -224,12 +228,26 @@ class Frame:
         if not self.has_blocks:
             return text
         try:
-            _, blocks = _fixed_and_blocks(text)
+            outside, blocks = _fixed_and_blocks(text)
         except TaskError:
             return None
-        if len(blocks) == len(self.fixed) - 1:  # what the model wrote outside of them is dropped
-            return self.fill(blocks)
+        if len(blocks) == len(self.fixed) - 1:  # what the model wrote outside of them is dropped, but for imports
+            return self.fill((self._imports_needed("".join(outside), blocks) + blocks[0], *blocks[1:]))
         return self.fill((self._without_surroundings(text),)) if not blocks and len(self.fixed) == 2 else None
+
+    def _imports_needed(self, outside: str, blocks: Sequence[str]) -> str:
+        """Return the lines of Python imports outside a model's blocks that these use and this frame lacks."""
+        # a model puts an import at the top of the file, as anybody would; without it the program only raises NameError
+        if self.fixed[0].rstrip("\n").rpartition("\n")[2].startswith((" ", "\t")):
+            return ""  # in a class or a function it would not be seen by all blocks
+        used, have = set(_WORD.findall("\n".join(blocks))), {line.strip() for line in "".join(self.fixed).splitlines()}
+        lines = [
+            line[0]
+            for line in _IMPORT.finditer(outside)
+            if line[0].strip() not in have
+            and any(each.split(" as ")[-1].strip().split(".")[0] in used for each in line["names"].split(","))
+        ]
+        return "".join(f"{line.rstrip()}\n" for line in dict.fromkeys(lines))
 
     def _without_surroundings(self, text: str) -> str:
         """Return code for the only block without this frame's text around it, indented as the block's marker is."""

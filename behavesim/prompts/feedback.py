@@ -55,7 +55,10 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
     """Return why a program failed, as an item of a list; `origin` is what it was written from, or ""."""
     idea = f"(its idea: {prose(rejected.thought, IDEA_SHOWN)})" if rejected.thought else ""
     message = prose(rejected.message[:FAILURE_SHOWN])
-    first = " ".join(filter(None, [message, metrics_in_words(rejected.metrics), idea]))
+    metrics = metrics_in_words(rejected.metrics)
+    if metrics and message and message[-1] not in ".!?":
+        message += "."  # or the metrics would read as its end
+    first = " ".join(filter(None, [message, metrics, idea]))
     # the end of a traceback, or of what a process wrote, says what went wrong
     more = quote_lines(rejected.feedback, FAILURE_SHOWN, is_end=True)
     return "\n".join(filter(None, [f"- {origin}{rejected.reason}: {first}", more]))

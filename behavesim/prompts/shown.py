@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from statistics import fmean, stdev
 from typing import Literal
 
-from behavesim.base.text import count_noun, shorten
+from behavesim.base.text import count_noun, shorten, without_exponent
 from behavesim.programs.answer import add_fence, fenced_blocks
 from behavesim.prompts.feedback import (
     failure_in_words,
@@ -75,7 +75,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
     else:
         order = "the better one last" if len(programs) == 2 else "the best one last"
         if _may_be_chance(programs[0], programs[-1]):
-            order += f"; its lead of {abs(programs[-1].utility - programs[0].utility):.3g} may be chance"
+            order += f"; its lead of {_much(programs[-1].utility - programs[0].utility)} may be chance"
         said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
@@ -157,6 +157,11 @@ def _are_equal(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=REACHED)
 
 
+def _much(difference: float) -> str:
+    """Return the size of a difference with three significant digits."""
+    return without_exponent(f"{abs(difference):.3g}")
+
+
 def _may_be_chance(one: Member | Attempt, other: Member | Attempt) -> bool:
     """Whether two programs' scores differ by no more than which instances were drawn can explain."""
     # a model would otherwise explain noise
@@ -189,10 +194,10 @@ def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str
         return ""
     won = sum(objective.utility(difference) > 0 for difference in differences)
     may_be = ", which may be chance" if _may_be_chance(worse, better) else ""
+    mean, spread = (without_exponent(each) for each in (f"{fmean(differences):+.3g}", f"{stdev(differences):.2g}"))
     return (
         f"Program {len(programs)} is better than program 1 on {won} of {len(differences)} instances{may_be}; its "
-        f"scores differ by {fmean(differences):+.3g} ± {stdev(differences):.2g} (mean and standard deviation over the "
-        "instances)."
+        f"scores differ by {mean} ± {spread} (mean and standard deviation over the instances)."
     )
 
 
@@ -302,7 +307,7 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
     yield f"    {'instance':<{width}}  best so far  {'  '.join(titles)}"
     for index in sorted(rows):
         much = (0.0 if (by := behind(each, index)) <= least[index] else by for each in programs)
-        cells = (f"{by:>{len(title)}.3g}" for by, title in zip(much, titles, strict=True))
+        cells = (f"{_much(by):>{len(title)}}" for by, title in zip(much, titles, strict=True))
         yield f"    {names[index]:<{width}}  {best[index]:>11.6g}  {'  '.join(cells)}"
 
 
@@ -343,13 +348,13 @@ def attempts_in_words(state: RunState, shown: Sequence[Member], operator: str) -
     lines, best, is_lost = [], state.leader, False
     for attempt, number, change in _attempts(state, shown, operator):
         may_be = " (may be chance)" if change and _may_be_chance(attempt, shown[number - 1]) else ""
-        became = f"{abs(change):.3g} {'better' if change > 0 else 'worse'} than" if change else "a tie with"
+        became = f"{_much(change)} {'better' if change > 0 else 'worse'} than" if change else "a tie with"
         which = "it" if len(shown) == 1 else f"program {number}"
         # a gain on a weak parent is no success: the model may have begun from the best program beside it
         behind = 0.0 if best is None else best.utility - state.objective.utility(attempt.score)
         is_even = best is None or _are_equal(attempt.score, best.score) or _may_be_chance(attempt, best)
         is_behind = behind > 0 and change >= 0 and not is_even
-        lost = f", {behind:.3g} worse than the best" if is_behind else ""
+        lost = f", {_much(behind)} worse than the best" if is_behind else ""
         lines.append(f"- {attempt.score:.6g}, {became} {which}{may_be}{lost}: {mechanism(attempt.thought)}")
         is_lost = is_lost or (change < 0 and not may_be)
     which = "this program" if len(shown) == 1 else "these programs"

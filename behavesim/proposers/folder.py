@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from pathlib import Path
 from typing import Self
 
@@ -99,13 +100,21 @@ class FolderProposer(Proposer[FolderSettings]):
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
     async def _wait_for_reply(self, path: Path) -> str:
-        """Return the text of a file once it is not empty and has not changed for `rest_s` seconds."""
+        """Return the text of a file once it is not empty and has not changed for `rest_s` seconds.
+
+        That it stays empty is told once.
+        """
         seen, since = None, 0.0
         while True:
             found = await asyncio.to_thread(_state, path)
             if found != seen:  # inode too: an editor may replace a file by one of equal size and time
                 seen, since = found, self._clock()
             if found is not None and self._clock() - since >= self._rest_s:
+                _, size, _ = found
+                if not size:  # a job that failed may leave it so: without a word the run would wait for good
+                    self._tell(one_line(f"{path} is empty; waiting for a reply in it"))
+                    since = math.inf
+                    continue
                 try:
                     return await asyncio.to_thread(_read, path)
                 except OSError as error:
@@ -114,12 +123,12 @@ class FolderProposer(Proposer[FolderSettings]):
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """Return inode, size in bytes and modification time (ns) of a file; None if missing, empty or out of reach."""
+    """Return inode, size in bytes and modification time (ns) of a file; None if missing or out of reach."""
     try:
         found = path.stat()
     except OSError:
         return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _read(path: Path) -> str:

@@ -246,7 +246,9 @@ def _metrics(of: OneRun) -> Section:
     senses = {"score": 1 if run.state.objective.direction == "maximise" else -1, "CPU time (s)": -1}
     metrics: dict[str, list[Any]] = {"score": [each.score for each in found]}
     for name in metric_names(each.metrics for each in found):
-        metrics[f"metric {name}" if name in senses else name] = [each.metrics.get(name) for each in found]
+        values = [each.metrics.get(name) for each in found]
+        if values != metrics["score"]:  # an evaluator's `combined_score` against the score is a line
+            metrics[f"metric {name}" if name in senses else name] = values
     metrics["CPU time (s)"] = [each.cpu_s for each in found]
     chart = charts.scatter_chart("metrics", [each.candidate for each in found], metrics, senses)
     note = (

@@ -11,6 +11,7 @@ from behavesim.analysis.table import (
     COUNT,
     FRACTION,
     SCORE,
+    TOP,
     Column,
     Scored,
     Table,
@@ -68,7 +69,8 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
 
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
     """Return the summary of a run as a table of facts, with the values of further `metrics`; None is "unknown"."""
-    top10 = None if summary.top10_gap is None else f"{percent(summary.top10_gap)}, the mean of the ten best programs"
+    which = "of the ten best programs" if summary.feasible >= TOP else "of all programs"
+    top10 = None if summary.top10_gap is None else f"{percent(summary.top10_gap)}, the mean {which}"
     facts = {
         "state": state_in_words(summary),
         "method": _method(summary),

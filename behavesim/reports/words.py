@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from behavesim.analysis.summary import KILLED, Noise, Summary
-from behavesim.analysis.table import FRACTION, SCORE
+from behavesim.analysis.table import ERROR, FRACTION, SCORE
 from behavesim.base.text import ScoreSource, count_noun
 from behavesim.engine.caps import BY_NAME
 
@@ -102,7 +102,7 @@ def worth(candidate: int, score: float, gap: float | None, certain: str = "") ->
 
 def certainty(standard_error: float | None, instances: int | None) -> str:
     """Return a score's standard error and its number of instances, such as "± 0.012 (65)"; "" if unknown."""
-    return "" if standard_error is None else f"± {standard_error:.2g} ({instances})"
+    return "" if standard_error is None else f"± {ERROR.text(standard_error)} ({instances})"
 
 
 def certificate_text(summary: Summary) -> str | None:

@@ -42,6 +42,8 @@ def test_repetitions_are_shares_of_what_could_repeat() -> None:
     assert found.repeated_behaviours == pytest.approx(1 / 3)
     nothing = DistinctCounts(0, 0, 0, 0)
     assert (nothing.repeated_programs, nothing.repeated_behaviours) == (None, None)
+    few = DistinctCounts(feasible=4, programs=3, behaviours=2, top=2)
+    assert few.sentence == "4 feasible candidates, 3 different programs, 2 different behaviours"
     assert found.sentence == (
         "100 feasible candidates, 90 different programs, 60 different behaviours; the ten best programs have 4 of them"
     )

@@ -16,8 +16,10 @@ from behavesim.base.text import (
     short_name,
     shorten,
     storable,
+    without_exponent,
     wrap,
 )
+from behavesim.reports.words import certainty
 
 
 def test_a_count_carries_its_noun() -> None:
@@ -53,6 +55,12 @@ def test_a_long_text_is_cut_after_a_word_if_one_ends_late_enough(text: str, said
 )
 def test_a_time_is_said_in_the_largest_unit_of_which_there_are_two(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_only_numbers_from_a_million_on_have_an_exponent() -> None:
+    numbers = ("1.52e+03", "+7e+02", "-1e+05", "1e+06", "2e-05", "12.5", "inf")
+    assert [*map(without_exponent, numbers)] == ["1520", "+700", "-100000", "1e+06", "2e-05", "12.5", "inf"]
+    assert certainty(704.2, 6) == "± 700 (6)"
 
 
 def test_a_long_time_is_said_in_words() -> None:

@@ -120,6 +120,10 @@ def evaluate(path): return EvaluationResult(*eval(open(path).read()))
     bad, good = given(tmp_path, *programs, evaluator=text, metric="b")
     assert (bad.score, bad.failure, bad.is_stated) == (None, "no tour", True)
     assert (good.score, good.metrics) == (2.0, {"a": 1.0, "b": 2.0})
+    # artifacts in a plain dict too: with line breaks, and never as a dict's text
+    programs = '{"b": 2.0, "artifacts": {"note": "one\\ntwo"}}', '{"b": 2.0, "artifacts": {"error": "no tour"}}'
+    good, bad = given(tmp_path, *programs, metric="b")
+    assert (good.score, good.feedback, bad.failure) == (2.0, "note: one\ntwo", "no tour")
 
 
 def test_a_stage_without_the_named_metric_is_passed_by_the_usual_score_and_gives_none(tmp_path):
@@ -180,6 +184,24 @@ def test_where_a_persons_files_lie_is_not_told(tmp_path):
     (found,) = given(tmp_path, "1 / 0", evaluator="def evaluate(path): raise ValueError(__file__)\n")
     assert found.failure == "ValueError: evaluator.py" and "evaluator.py" in found.feedback
     assert str(tmp_path) not in found.feedback
+    # nor where this tool lies, in a traceback that the evaluator caught itself
+    caught = """import importlib.util, traceback
+def evaluate(path):
+    spec = importlib.util.spec_from_file_location("program", path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    try:
+        return {"combined_score": program.f()}
+    except Exception:
+        return {"combined_score": 0.0, "trace": traceback.format_exc()}
+"""
+    (found,) = given(tmp_path, "def f():\n    return 1 / 0\n", evaluator=caught)
+    frames = [line.strip() for line in found.feedback.splitlines() if line.startswith("  File")]
+    assert [frame.partition(", line")[0] for frame in frames] == [
+        'File "evaluator.py"',
+        'File "/tmp/program/program.py"',
+    ]
+    assert found.feedback.startswith("trace: Traceback") and "ZeroDivisionError" in found.feedback
 
 
 def test_functions_of_a_program_of_several_files_are_recorded(tmp_path):

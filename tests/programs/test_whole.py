@@ -56,6 +56,22 @@ def test_what_stands_outside_the_block_is_the_first_programs(reply):
     assert source(extract(WholeForm(FRAMED), Request(fenced(reply), FRAMED))) == FRAMED.replace("return 1", "return 2")
 
 
+@pytest.mark.parametrize(
+    ("imports", "kept"),
+    [
+        ("import os, heapq as h\nfrom collections import deque\nimport math\n", "import os, heapq as h\n"),
+        ("from collections import deque, Counter as h\n", "from collections import deque, Counter as h\n"),
+        ("from __future__ import h\nfrom os import *\nh = 1\n", ""),
+    ],
+)
+def test_a_block_keeps_the_imports_that_a_model_wrote_above_it(imports, kept):
+    reply = f"{imports}{FRAMED.replace('return 1', 'return h(math.pi)')}"
+    expected = FRAMED.replace("def f", f"{kept}def f").replace("return 1", "return h(math.pi)")
+    assert source(extract(WholeForm(FRAMED), Request(fenced(reply), FRAMED))) == expected
+    indented = "class A:\n    # EVOLVE-BLOCK-START\n    x = 1\n    # EVOLVE-BLOCK-END\n"
+    assert complete_program(indented, f"{imports}{indented.replace('1', 'h')}") == indented.replace("1", "h")
+
+
 def test_without_markers_the_whole_file_may_change():
     assert source(extract(WholeForm("x = 1\n"), Request(fenced("y = 2\n"), ""))) == "y = 2\n"
 

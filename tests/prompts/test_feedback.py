@@ -54,7 +54,7 @@ def test_recent_failures_are_shown_with_their_reasons_and_what_was_said(tmp_path
     for prompt in (prompts.showing_programs("improve", [TOLD]), prompts.showing_template("initial", 0, TOLD)):
         asked = Asked(7, (0,), None, prompt)
         text = completed(prompts, asked, FAILED, FAILED)
-        assert text.count("- evaluator: stopped Metrics: speed 0.25.\n    Traceback\n      ValueError") == 1
+        assert text.count("- evaluator: stopped. Metrics: speed 0.25.\n    Traceback\n      ValueError") == 1
         assert "Failed by" not in completed(prompts, asked)
         assert "\0" not in completed(prompts, asked)
         assert "\n\n\n" not in completed(prompts, asked)

@@ -133,6 +133,8 @@ def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> N
     assert state.leader == best
     weak = [replace(pair[0], score=9.5, utility=-9.5)]
     assert "- 8, 1.5 better than it, 3.5 worse than the best: Idea 12." in ideas_in_words(state, weak, "e1")
+    far = [replace(pair[0], score=1529.0, utility=-1529.0)]
+    assert "- 8, 1520 better than it, 3.5 worse than the best: Idea 12." in ideas_in_words(state, far, "e1")
 
 
 def test_ties_are_called_ties_and_what_may_be_chance_is_no_loss() -> None:

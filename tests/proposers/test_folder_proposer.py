@@ -112,7 +112,7 @@ async def test_a_reply_that_is_still_written_is_not_taken(tmp_path: Path) -> Non
     assert (await waiting).text == "half of it, and the rest"
 
 
-async def test_a_reply_that_cannot_be_read_is_said_and_waited_for(tmp_path: Path) -> None:
+async def test_a_reply_that_cannot_be_read_or_is_empty_is_said_and_waited_for(tmp_path: Path) -> None:
     said: list[str] = []
     waiting = asyncio.ensure_future(proposer(tmp_path, tell=said.append).propose(prompt(), 0))
     (path,) = await asked(tmp_path)
@@ -123,6 +123,11 @@ async def test_a_reply_that_cannot_be_read_is_said_and_waited_for(tmp_path: Path
     assert "cannot be read: Is a directory; waiting" in said[1]
     (reply_of(path) / "lost.md").rename(tmp_path / "found")
     reply_of(path).rmdir()
+    reply_of(path).touch()
+    while len(said) < 3:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.02)
+    assert said[2:] == [f"{reply_of(path)} is empty; waiting for a reply in it"]
     write(path, "here")
     assert (await waiting).text == "here"
 

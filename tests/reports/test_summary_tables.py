@@ -29,6 +29,7 @@ def test_a_summary_says_what_a_run_was_and_found() -> None:
     assert found["rejected"] == "3 timed out, 1 raised an exception"
     assert found["best"] == "1.125, gap 12.50 % (candidate 1)"
     assert found["top-10 gap"] == "12.50 %, the mean of the ten best programs"
+    assert rows(replace(DONE, feasible=9))["top-10 gap"] == "12.50 %, the mean of all programs"
     assert found["tokens"] == "prompt 5, completion 1"
     assert found["time"] == "1.5 s, 69.3/s"
     assert summary_table(DONE).title == "run eoh-3-"

@@ -144,7 +144,9 @@ def _staged(
             failure = f"stage {number} of {len(stages)} raised {type(error).__name__}: {error}"
             return replace(found, score=None, feedback=f"{found.feedback}\n{said}", failure=failure, stage=number)
         metrics |= _metrics(given)
-        artifacts |= getattr(given, "artifacts", None) or {}
+        # a plain dict may hold artifacts too: as one text their line breaks would be escapes
+        told = metrics.pop("artifacts") if isinstance(metrics.get("artifacts"), Mapping) else None
+        artifacts |= told or getattr(given, "artifacts", None) or {}
         # an early stage may lack the metric: its threshold is then for the usual score
         is_early = number < len(stages) and metric not in metrics
         found = _result(metrics, artifacts, "" if is_early else metric, results is None)

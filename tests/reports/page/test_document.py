@@ -21,7 +21,7 @@ from behavesim.reports.markup import in_html
 from behavesim.reports.page.html import html, run_page
 from behavesim.reports.sections import RUN, OneRun, Section
 from behavesim.store.reading import read_prompt, read_reply
-from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
+from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped, told
 
 
 @pytest.fixture
@@ -208,3 +208,10 @@ def test_a_method_whose_operators_can_be_chosen_says_how_to_leave_one_out(tmp_pa
     assert "--set n_init=0 leaves them out" in section(both, "operators").note
     plain = journalled(tmp_path / "plain", started(), feasible(0, 5.0))
     assert section(plain, "operators").note == ""
+
+
+def test_a_metric_that_is_the_score_is_not_drawn_against_it(tmp_path: Path) -> None:
+    programs = (told(feasible(number, 3.0 + number), combined_score=3.0 + number, speed=1.0) for number in range(2))
+    (chart,) = section(journalled(tmp_path / "first", started(), *programs), "metrics").charts
+    bind = next(each["bind"] for each in chart.spec["params"] if each["name"] == "along")
+    assert bind["labels"] == ["score", "speed", "CPU time (s)"]
