@@ -66,7 +66,7 @@ def chosen_again(run: Run, shortlist: int, times: int) -> int | None:
 
 def rows(folder: Path) -> Iterator[tuple[str, str, int, float]]:
     """Yield task, choice, seed and minus the gain of each choice of each run."""
-    for path in sorted(folder.glob("*-champion-seed*")):
+    for path in sorted(each.parent for each in folder.glob("*-champion-seed*/run.db")):
         run = Run.load(RunFolder(path))
         task, recommended = run.task(), run.state.recommended
         if run.settings.task not in TASKS or recommended is None:

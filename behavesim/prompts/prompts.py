@@ -45,7 +45,7 @@ from behavesim.prompts.shown import (
 )
 from behavesim.prompts.wording import PARTS, AnswerFormat, Wording, contract, surroundings_in_words
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
+from behavesim.state.events import TEMPLATE, Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState, text_hash
 from behavesim.task import InWords, Objective, Task, instances_of
@@ -162,7 +162,9 @@ class Prompts:
             "surroundings": lambda: surroundings_in_words(self.in_words.task, state.template),
         }
         if self.settings.prompt_feedback != "behaviour" or not state.tried.ran:
-            told |= {"tried": lambda: ideas_in_words(state, members, asked.prompt.operator), "behaviour": str}
+            # a first prompt shows the template alone and has no place for the best program: its idea is all it can tell
+            others = members if has_leader else [each for each in members if each.candidate != TEMPLATE]
+            told |= {"tried": lambda: ideas_in_words(state, others, asked.prompt.operator), "behaviour": str}
         elif not members:
             told |= {"behaviour": str}
         prompt = fill_within_budget(asked.prompt, told, self.settings.prompt_tokens)

@@ -394,17 +394,22 @@ LEAST = 60
 
 
 def mechanism(thought: str, most: int = LISTED_IDEA) -> str:
-    """Return the first sentences of an idea, as many as have `most` characters; it is cut earlier if none ends there.
+    """Return the first sentences of an idea, as many as have `most` characters; it is cut in one if they fill less
+    than half of that.
 
     Then it ends with a clause, in two thirds of the room, or after a word.
     """
     words = prose(thought)
     if len(words) <= most:
         return words
-    for ends, last in ((_SENTENCE, most), (_CLAUSE, most * 2 // 3)):
-        if found := [end.start() for end in ends.finditer(words) if LEAST <= end.start() < last]:
-            return f"{words[: found[-1]]}…"
-    return shorten(words, most)
+
+    def last_end(ends: re.Pattern[str], before: int) -> int:
+        return max((end.start() for end in ends.finditer(words) if LEAST <= end.start() < before), default=0)
+
+    at = last_end(_SENTENCE, most)
+    if at < most / 2:  # one short sentence says what was wrong, and not yet what was done about it
+        at = max(at, last_end(_CLAUSE, most * 2 // 3))
+    return f"{words[:at]}…" if at else shorten(words, most)
 
 
 _SENTENCE, _CLAUSE = re.compile(r"(?<=[^.;])[.;] "), re.compile(r"[,:] | \(")

@@ -209,6 +209,8 @@ def test_an_idea_is_cut_after_its_mechanism() -> None:
     assert mechanism("Short.") == "Short."
     clauses = "One sentence that " + "goes on and on, " * 30
     assert mechanism(clauses).endswith("on and on…") and 140 < len(mechanism(clauses)) <= 160
+    short = "The large requests lose most: they wait without end once they are late. Serve by age over size, " + "on, " * 60
+    assert mechanism(short).startswith("The large requests lose most: they wait without end once they are late. Serve by")
     sentences = "This is what it does in the first place, step by step. " * 9
     assert mechanism(sentences) == (sentences * 9)[: 4 * 55 - 2] + "…"
 
@@ -247,6 +249,13 @@ def test_no_text_from_outside_brings_a_control_character_or_a_place_into_a_promp
             assert isinstance(asked, Asked)
             for rejected in (failed, replace(failed, source="")):
                 assert not unwanted(asking.repair(asked, message, rejected).prompt.text + asked.prompt.text)
+
+
+def test_no_prompt_hides_the_best_program_it_shows_its_code_or_tells_its_idea_whole() -> None:
+    best = example().best
+    assert best is not None
+    for name, prompt in specimens(prompts("tsp"), example()):
+        assert name == "repair" or best.thought in prompt.text or best.source.strip() in prompt.text, name
 
 
 def test_every_prompt_with_programs_says_how_far_the_run_has_come() -> None:
