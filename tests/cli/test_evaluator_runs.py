@@ -209,6 +209,7 @@ def test_splits_that_an_evaluator_does_not_have_are_named_in_a_line(
     assert ended.code == 0
     (line,) = [line for line in ended.err.splitlines() if "instances" in line]
     assert f"task {Path(shown).stem} has no {split} instances: its evaluator has its own data" in line
+    assert ("report first --only portfolio has" in ended.err) == ("--portfolio" in arguments)
     if arguments[0] == "recommend":
         assert behavesim(*arguments, "--json").document is None
 
