@@ -68,7 +68,7 @@ def recommend(
         tell(f"{said}; so the best program stands: {run.folder.best}")
         if portfolio is not None:
             names = f"behavesim report {run.folder.argument} --only portfolio"
-            tell(f"no portfolio.py, which solves instances; {names} has programs that behave differently")
+            tell(f"no portfolio.py for an evaluator; {names} has programs that behave differently")
         if as_json:
             print_json(None)
         return
