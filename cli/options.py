@@ -211,8 +211,7 @@ def folders_of(runs_dir: Path, texts: list[str] | None) -> list[RunFolder]:
     """
     found = []
     for text in texts or ():
-        held = [] if not text else RunFolder.all(runs_dir / text) or RunFolder.all(Path(text))
-        found += held or [RunFolder.find(runs_dir, text)]
+        found += RunFolder.held_by(runs_dir, text) or [RunFolder.find(runs_dir, text)]
     return found or [run_folder(runs_dir, None)]
 
 

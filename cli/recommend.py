@@ -66,6 +66,9 @@ def recommend(
     task = run.task()
     if isinstance(task, EvaluatorTask) and (said := absence(task, "validation", run.settings.task)):
         tell(f"{said}; so the best program stands: {run.folder.best}")
+        if portfolio is not None:
+            names = f"behavesim report {run.folder.argument} --only portfolio"
+            tell(f"no portfolio.py for an evaluator; {names} has programs that behave differently")
         if as_json:
             print_json(None)
         return

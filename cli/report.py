@@ -43,6 +43,8 @@ MARKUP = {"latex": latex, "markdown": markdown}
 SECTIONS = tuple({**RUN, **COMPARISON})
 # The names of the sections that only a report of several runs has.
 ONLY_OF_SEVERAL = tuple(name for name in COMPARISON if name not in RUN)
+# The names of the sections that are empty until somebody asks for what they show.
+UNTRIED = ("held_out", "shifted", "groups_held-out")
 Format = Literal["json", "latex", "markdown", "screen"]
 
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Only write the tables there as CSV files.")]
@@ -128,6 +130,8 @@ def report(
     if follow:
         if len(runs or ()) > 1:
             raise UsageError("--follow follows one run; name only one")
+        if as_json or as_latex or as_markdown or full or only or csv or html or figures or held_out or shifted:
+            raise UsageError("--follow shows the run until it ends; ask for the report afterwards, without --follow")
         from .runs import watch  # imported late: a report needs no live view
 
         watch(runs[0] if runs else None, runs_dir)
@@ -212,8 +216,13 @@ def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: 
     """Print a report: the sections with one of `names`; if that is empty, all if `full`, else the first screen."""
     one = compared.runs[0] if len(compared.runs) == 1 else None
     if names:
-        for about, sections in _all_sections(compared, chosen, names):
+        shown = [(about, list(sections)) for about, sections in _all_sections(compared, chosen, names)]
+        for about, sections in shown:
             show_sections(sections, f"{about}: " if about else "")
+        said = {section.name for _, sections in shown for section in sections}
+        if silent := [name for name in names if name not in said]:
+            hint = "; --held-out, or --held-out shifted, tries the programs there" if {*silent} & {*UNTRIED} else ""
+            tell(f"nothing to show of {', '.join(silent)}{hint}")
     elif full:
         show_sections(run_sections(one, _values(one, chosen)) if one else comparison_sections(compared), "")
     elif one:

@@ -27,7 +27,7 @@ from behavesim.analysis.table import (
 )
 from behavesim.base.text import count_noun
 from behavesim.similarity.clustering import Join, average_linkage, joins, median_distance
-from behavesim.state.race import scores_told_apart
+from behavesim.state.race import told_apart_in_run
 
 # What two column headings of `top_table` mean, as part of its caption.
 MEANINGS = (
@@ -99,17 +99,17 @@ def top(run: Run) -> tuple[TopProgram, ...]:
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
         alike.setdefault(behaviour.packed, []).append(program)
     best = list(alike.values())[:TOP]
-    ranks = _ranks([programs[0] for programs in best])
+    ranks = _ranks([programs[0] for programs in best], run.template)
     return tuple(_top_program(run, rank, *programs) for rank, programs in zip(ranks, best, strict=True))
 
 
-def _ranks(programs: Sequence[Candidate]) -> list[int]:
+def _ranks(programs: Sequence[Candidate], template: Candidate | None) -> list[int]:
     """Return the rank of each program, best first; it is that of the one before unless the best of that rank is told
     apart from it."""
     ranks: list[int] = []
     for place, program in enumerate(programs, 1):
         first = programs[ranks[-1] - 1] if ranks else program
-        is_alike = scores_told_apart(first, program) is False
+        is_alike = told_apart_in_run(first, program, template or program) is False
         ranks.append(ranks[-1] if ranks and is_alike else place)
     return ranks
 

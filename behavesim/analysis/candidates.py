@@ -68,6 +68,11 @@ class Candidate:
     raced: tuple[float, ...] = ()
     standard_error: float | None = None
 
+    @property
+    def all_scores(self) -> tuple[float, ...]:
+        """The score on each instance that it was judged on."""
+        return self.scores + self.raced
+
 
 # Fields that a Candidate takes, under the same names, from its Evaluated or Rejected event.
 DESCRIBED = ("thought", "program_hash", "copy_of", "cpu_s", "metrics", "feedback")

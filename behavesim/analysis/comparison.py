@@ -283,7 +283,8 @@ def comparison(
     if against is not None:
         labels = list(dict.fromkeys(group.label for group in groups))
         if against not in labels:
-            raise UsageError(f"there is no group {against!r} to compare with; there are {', '.join(labels)}")
+            known = ", ".join(labels) or "none: name two runs or more, of which none repeats another"
+            raise UsageError(f"there is no group {against!r} to compare with; there are {known}")
         pairs = [(label, against) for label in labels if label != against]
     # by default without unfinished runs: they asked for fewer candidates than those they would be compared with
     tested = groups if tests_unfinished else [group.finished for group in groups]

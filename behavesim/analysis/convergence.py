@@ -245,5 +245,5 @@ def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Tab
     )
     inside = ["inside: mean distance of its programs"] if diversity.inside is not None else []
     between = [] if diversity.inter is None else [f"mean distance between islands {DISTANCE.text(diversity.inter)}"]
-    caption = "; ".join(["scores: how many different", *inside, *between])
+    caption = "; ".join([*inside, *between])
     return Table("islands", "islands", columns, tuple(rows), caption)

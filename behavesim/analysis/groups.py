@@ -114,13 +114,19 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
 
 
 def group_runs(runs: Sequence[RunReport]) -> list[RunGroup]:
-    """Group runs that differ at most in seed (see RunGroup), in order of appearance; a run may be alone in a group."""
+    """Group runs that differ at most in seed (see RunGroup), task after task; a run may be alone in a group.
+
+    On each task groups of the same labels come in the same order, in which these first appeared.
+    """
     found: dict[str, list[RunReport]] = {}
     for run in runs:
         found.setdefault(_conditions(run), []).append(run)
     members = list(found.values())
     labels = _labels([alike[0] for alike in members])
-    return [RunGroup(family_of(alike[0]), label, tuple(alike)) for alike, label in zip(members, labels, strict=True)]
+    groups = [RunGroup(family_of(alike[0]), label, tuple(alike)) for alike, label in zip(members, labels, strict=True)]
+    # else a group would change its colour, and a difference its sign, from task to task
+    families, order = [group.family for group in groups], [group.label for group in groups]
+    return sorted(groups, key=lambda group: (families.index(group.family), order.index(group.label)))
 
 
 def _conditions(run: RunReport) -> str:

@@ -293,11 +293,15 @@ class Run:
         """Return the behaviour of each of these feasible candidates, in the given order; None stands for all of them.
 
         Candidates are named by number (-1: the template), or by values that have one. A behaviour has for each instance
-        of the search a trajectory, or samples of several. Raises UnknownCandidate, JournalError if a candidate is not
-        feasible.
+        of the search a trajectory, or samples of several. Raises UnknownCandidate, UsageError if a candidate is not
+        feasible, JournalError if the journal cannot be read.
         """
         chosen = self._numbers(candidates)
         fresh = [candidate for candidate in dict.fromkeys(chosen) if candidate not in self._behaviours]
+        for candidate in fresh:
+            if (status := self.candidate(candidate).status) != "feasible":
+                said = f"candidate {candidate} of run {self.folder.run} is {status}, so it has no behaviour"
+                raise UsageError(f"{said}; `run.feasible` has those that do")
         if fresh:  # they are most of a journal: what was read once is kept
             self._behaviours.update(zip(fresh, read_trajectories(self.folder.journal, fresh), strict=True))
         return [self._behaviours[candidate] for candidate in chosen]

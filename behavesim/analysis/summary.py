@@ -38,7 +38,7 @@ KILLED = "killed"
 # A number of instances for which a summary says what would be chance, unless the search has nearly as many.
 ENOUGH = 60
 # Version of what a summary's fields mean: it grows when a field changes its meaning, so that older caches are not read.
-FORMAT = 5
+FORMAT = 6
 
 
 @dataclass(frozen=True)

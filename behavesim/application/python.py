@@ -201,7 +201,7 @@ def compare(
     """Compare runs as `behavesim report RUN…` does: those that differ only in their seeds are a group.
 
     Args:
-        runs: Loaded runs, folders, or ids in the folder `runs`.
+        runs: Loaded runs, folders, or ids in the folder `runs`; the folder of an experiment stands for all its runs.
         held_out: Whether best and recommended programs are evaluated on held-out instances, unless earlier reports did
             that. It needs the sandbox. Without it, no result on held-out instances is used.
         metrics: Added to the built-in ones: metric files, names such as `candidates_to_gap_5`, or metrics.
@@ -212,7 +212,10 @@ def compare(
     """
     if isinstance(runs, str | Path | Run):
         raise UsageError("compare takes a list of runs; one alone stands in brackets, as in compare([run])")
-    loaded = [run if isinstance(run, Run) else Run.load(run) for run in runs]
+    loaded = list[Run]()
+    for run in runs:
+        held = [] if isinstance(run, Run) else RunFolder.held_by(Path("runs"), str(run))
+        loaded += map(Run.load, held) if held else [run if isinstance(run, Run) else Run.load(run)]
     named = available_metrics([each for each in metrics if isinstance(each, str)])
     own = [each for each in metrics if isinstance(each, Metric) and each not in named]
     if held_out:

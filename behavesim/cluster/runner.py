@@ -19,7 +19,7 @@ from behavesim.cluster.dispatcher import Dispatcher, Link, Refused, Terms, open_
 from behavesim.cluster.protocol import Garbage, Line, LineLost, Order
 from behavesim.cluster.schedulers import Scheduler, scheduler_of
 from behavesim.cluster.task_files import TaskFiles, files_of_evaluator, files_of_task, platform_facts, task_hash
-from behavesim.evaluators.evaluation import folders_of_runs
+from behavesim.evaluators.evaluation import folders_of_runs, for_sandbox
 from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.isolation import LEVELS
@@ -382,11 +382,11 @@ class Cluster:
 
 
 def _relative(file: EvaluatorFile) -> EvaluatorFile:
-    """Return an evaluator's file for another machine: with paths relative to what is sent, without a description."""
+    """Return an evaluator's file for a sandbox on another machine: with paths relative to what is sent."""
     top = file.readable
     evaluator = Path(file.evaluator).relative_to(top).as_posix() if file.evaluator_path else file.evaluator
     program = Path(file.program)
     inside = program.relative_to(top).as_posix() if program.is_relative_to(top) else program.name
     runs_in = Path(file.runs_in).relative_to(top).as_posix() if file.runs_in else ""
     root = "." if file.root else ""
-    return replace(file, evaluator=evaluator, program=inside, description="", runs_in=runs_in, root=root)
+    return replace(for_sandbox(file), evaluator=evaluator, program=inside, runs_in=runs_in, root=root)

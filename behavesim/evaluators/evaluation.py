@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -79,7 +80,6 @@ def load(given: str) -> Callable[[str], bytes]:
         raise
     except Exception as error:  # such as that of a function which makes its inputs
         raise TaskError(f"the evaluator {file.evaluator} cannot be loaded: {why(error, file.evaluator)}") from error
-    first = _first_program(file)
 
     def evaluate(text: str) -> bytes:
         os.chdir(file.folder)  # the folder may have been replaced by an empty one of the same name
@@ -87,7 +87,7 @@ def load(given: str) -> Callable[[str], bytes]:
         os.environ.update(variables)
         recorder = Recorder()
         found = _evaluate(run, file, source, recorder)
-        if source == first:
+        if _hash(source) == file.description:  # see `for_sandbox`
             if found.score == 0 and not found.feedback:  # perhaps it caught a failure and printed it
                 found = replace(found, feedback=_printed())
             found = replace(found, metrics={**found.metrics, **_surroundings(file, recorder)})
@@ -160,12 +160,25 @@ def _fork_processes() -> None:
 LIBRARIES = ("numpy", "scipy", "numba", "pandas", "sklearn", "networkx", "sympy", "ortools", "cvxpy", "torch", "jax")
 
 
-def _first_program(file: EvaluatorFile) -> str | None:
-    """Return the text of the task's first program; None where the sandbox cannot read it."""
+def for_sandbox(file: EvaluatorFile) -> EvaluatorFile:
+    """Return the file as a sandbox gets it: with the hash of its first program in place of its description.
+
+    The description would stand in the process's command line, which others can read and which is limited. The program
+    itself may lie in a run's folder, which no sandbox can read, or on another machine.
+    """
+    if file.description.startswith(_HASHED):  # on the other machine
+        return file
     try:
-        return first_program(Path(file.program))
+        return replace(file, description=_hash(first_program(Path(file.program))))
     except (OSError, BehavesimError):
-        return None
+        return replace(file, description="")
+
+
+_HASHED = "sha256:"
+
+
+def _hash(program: str) -> str:
+    return f"{_HASHED}{hashlib.sha256(program.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def _surroundings(file: EvaluatorFile, recorder: Recorder) -> dict[str, float]:
@@ -276,8 +289,7 @@ def evaluator_pool(
     in it. Entering raises UsageError if the isolation is below "strong+", unless `allow_weak_isolation`.
     """
     hidden = folders_of_runs(file)
-    # without the description: it would stand in the process's command line, which others can read and which is limited
-    loaded = (loader, replace(file, description="").to_json())
+    loaded = (loader, for_sandbox(file).to_json())
     given = (*loaded, workers, limits, [file.readable], hidden, allow_weak_isolation)
     return TreePool(*given, clock=clock, wall=wall, devices=devices)
 

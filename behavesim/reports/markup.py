@@ -19,6 +19,8 @@ _LATEX = {
     "<": "$<$",
     ">": "$>$",
     "|": "$|$",
+    "α": r"$\alpha$",
+    "†": r"$\dagger$",
     "±": r"$\pm$",
     "−": "$-$",
     "≥": r"$\geq$",
@@ -129,7 +131,9 @@ def _sentences(table: Table) -> str:
 
 
 def _in_latex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in _line(text))
+    escaped = "".join(_LATEX.get(sign, sign) for sign in _line(text))
+    # first in a row it would be an argument of the line break before it
+    return f"{{}}{escaped}" if escaped.startswith("[") else escaped
 
 
 def _in_markdown(text: str) -> str:

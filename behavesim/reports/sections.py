@@ -481,7 +481,7 @@ def _matrix(of: SeveralRuns) -> Section:
         told = [{test.a, test.b} for test in task.tests if test.is_significant and base in (test.a, test.b)]
         differ = set[str]().union(*told) - {base}
         cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in differ)}" or None for label in labels)
-        if leader is not None:
+        if leader is not None and len(set(means.values())) > 1:  # the only mean, or one of equals, is not the best
             best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
         rows.append((name.removeprefix(" on "), metric.column.heading, *cells))
     columns = (Column("task"), Column("by"), *(Column(label, WRITTEN) for label in labels))
@@ -501,10 +501,12 @@ def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> C
 
 
 def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
-    """Return the metric by which a task's groups are shown: the first of PRIMARY that a run has a value of."""
+    """Return the metric by which a task's groups are shown: that of its primary tests; where there is no test, the
+    first of PRIMARY that a run has a value of."""
     runs = [run for group in found.groups_of(task) for run in group.runs]
     known = {each.name: each for each in found.metrics if any(run.metrics[each.name] is not None for run in runs)}
-    return next((known[name] for name in PRIMARY if name in known), None)
+    tested = (test.metric for test in task.tests if test.is_primary)
+    return next((known[name] for name in (*tested, *PRIMARY) if name in known), None)
 
 
 def _tables_named(name: str, of: SeveralRuns) -> Section:
@@ -513,13 +515,21 @@ def _tables_named(name: str, of: SeveralRuns) -> Section:
     return Section(name, tables[0].title if len(tables) == 1 else name.replace("_", " "), "", tables, shown)
 
 
+def _about(on: str, chart: Chart) -> Chart:
+    """Return a chart whose title begins with the task's name; `on` is as in `SeveralRuns.tasks`."""
+    return replace(chart, title=f"{on.removeprefix(' on ')}: {chart.title}") if on else chart
+
+
 def _curves(of: SeveralRuns) -> Section:
-    shown = (curves_chart(of.found, task, f"curves_{place}") for place, (task, _) in enumerate(of.tasks))
+    shown = []
+    for place, (task, on) in enumerate(of.tasks):
+        if (chart := curves_chart(of.found, task, f"curves_{place}")) is not None:
+            shown.append(_about(on, chart))
     note = (
         "The mean over the seeds of a group, with the 95 % confidence interval of the mean as a band; "
         f"a group with fewer than {FEWEST} seeds has none. A dotted line is the template."
     )
-    return Section("curves", "the best so far", note, charts=tuple(chart for chart in shown if chart is not None))
+    return Section("curves", "the best so far", note, charts=tuple(shown))
 
 
 def curves_chart(
@@ -548,11 +558,11 @@ def _dots(of: SeveralRuns) -> Section:
 
 def _shared_map(of: SeveralRuns) -> Section:
     shown, shares, first = [], [], 0
-    for place, ((task, _), found) in enumerate(zip(of.tasks, of.maps, strict=True)):
+    for place, ((task, on), found) in enumerate(zip(of.tasks, of.maps, strict=True)):
         if len(found.programs) > 2:
             labels = [group.label for group in task.groups]
-            shown.append(charts.shared_map_chart(f"map_{place}", found, labels, first))
-            shares.append(_share(found.kept))
+            shown.append(_about(on, charts.shared_map_chart(f"map_{place}", found, labels, first)))
+            shares.append(f"{on.removeprefix(' on ')}: {_share(found.kept)}" if on else _share(found.kept))
         first += len(found.programs)
     about = "The best behaviours of all groups, an equal share of each; near points behave alike."
     note = f"{about} {' '.join(shares)} A ring is around the best of each group."

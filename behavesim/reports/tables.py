@@ -183,7 +183,9 @@ def _behaviour(summary: Summary) -> str | None:
 
 
 def _candidates(summary: Summary) -> str:
-    known = f"{summary.asked} asked, {summary.feasible} feasible, {summary.rejections} rejected"
+    tuned = 0 if summary.tuning is None else summary.tuning.candidates - summary.tuning.none
+    asked = f"{summary.asked} asked{f' and {tuned} tuned' if tuned else ''}"  # else more would be feasible than asked
+    known = f"{asked}, {summary.feasible} feasible, {summary.rejections} rejected"
     return f"{known}, {summary.open} open" if summary.open > 0 else known
 
 

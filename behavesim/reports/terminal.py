@@ -259,6 +259,8 @@ def _show_section(section: Section) -> None:
         show_lines("", lines if is_fitting else [line.partition("  #")[0].rstrip() for line in lines])
     elif section.text:
         show_sentences(section.text.splitlines())
+    elif not section.charts and section.note:  # beside a chart it is about what a page draws
+        show_sentences([section.note])
     for chart in section.charts:
         if chart.drawn is not None:
             show_lines("", chart.drawn(min(WIDEST, width())))

@@ -377,9 +377,26 @@ def scores_told_apart(one: HasScores, other: HasScores) -> bool | None:
     return told_apart(one.scores, other.scores)
 
 
-def gain_told_apart(best: HasScores, template: HasScores) -> bool | None:
+class MayHaveRaced(HasScores, Protocol):
+    """A program with scores, which a race in the search may have judged on further instances."""
+
+    @property
+    def raced(self) -> Sequence[float]:
+        """Its scores on further instances."""
+
+    @property
+    def all_scores(self) -> Sequence[float]:
+        """Its score on each instance that it was judged on."""
+
+
+def told_apart_in_run(one: MayHaveRaced, other: MayHaveRaced, template: MayHaveRaced) -> bool | None:
+    """As `scores_told_apart`; in a run with a race, whose scores are estimates, on all instances that both saw."""
+    return told_apart(one.all_scores, other.all_scores) if template.raced else scores_told_apart(one, other)
+
+
+def gain_told_apart(best: MayHaveRaced, template: MayHaveRaced) -> bool | None:
     """Whether a gain on the template is more than chance; None if unknown, as it is on one instance."""
-    return scores_told_apart(best, template) if len(template.scores) > 1 else None
+    return told_apart_in_run(best, template, template) if len(template.scores) > 1 else None
 
 
 def chance(spread: float, count: int) -> float:

@@ -153,7 +153,7 @@ class RunFolder:
         for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
             if (path / "run.db").is_file():  # an id in `runs` goes before a path
                 return cls(path if path.name not in ("", "..") else path.resolve())  # the id is the folder's name
-        if text and (held := cls.all(runs / text)):
+        if held := cls.held_by(runs, text):
             raise UsageError(
                 f"{text} is no run, but holds {count_noun(len(held), 'run')}; name one, such as {text}/{held[0].run}"
             )
@@ -181,6 +181,11 @@ class RunFolder:
         """Return the runs in `runs` whose folders match `pattern`, the oldest first; [] if there is no such folder."""
         found = (path.parent for path in runs.glob(f"{pattern}/run.db")) if runs.is_dir() else ()
         return sorted(map(cls, found), key=lambda folder: (folder._began(), folder.run))
+
+    @classmethod
+    def held_by(cls, runs: Path, text: str) -> list[RunFolder]:
+        """Return the runs of a folder, such as an experiment's, named in `runs` or by its path; [] if it has none."""
+        return (cls.all(runs / text) or cls.all(Path(text))) if text else []
 
     @staticmethod
     def fresh_name(task: str, now: datetime) -> str:

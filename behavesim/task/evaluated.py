@@ -254,7 +254,8 @@ class EvaluatorTask(Task):
         path = self.file.evaluator_path
         if path and not path.is_file():
             raise TaskError(
-                f"the evaluator {path} is gone; put it back, or give a task's file that names it with --task"
+                f"the evaluator {path} is gone; put it back, or write its place into the task's .toml file: a run has "
+                "its own in its folder `task`"
             )
         content = path.read_bytes() if path else self.file.evaluator.encode()
         return hashlib.sha256(content).hexdigest()

@@ -115,10 +115,8 @@ def test_the_distance_inside_stands_beside_each_island() -> None:
         "island", "size", "score_levels", "best", "score", "gap", "mean", "intra",
     ]  # fmt: skip
     assert table.rows == (("a", 2, 2, 1, 4.0, 1.0, 4.5, 0.25), ("b", 0, 0, None, None, None, None, None))
-    assert table.caption == (
-        "scores: how many different; inside: mean distance of its programs; mean distance between islands 0.500"
-    )
-    assert islands_table(found, Diversity((None, None), None)).caption == "scores: how many different"
+    assert table.caption == "inside: mean distance of its programs; mean distance between islands 0.500"
+    assert islands_table(found, Diversity((None, None), None)).caption == ""
 
 
 def test_the_ten_best_behaviours_have_their_best_program_and_how_many_share_them(tmp_path: Path) -> None:

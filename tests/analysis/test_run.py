@@ -5,17 +5,30 @@ from __future__ import annotations
 import sqlite3
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from behavesim.analysis.behaviours import top
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary import load_summary
+from behavesim.analysis.summary import load_summary, summary
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.similarity import BehaveSim
-from behavesim.state.events import Evaluated, Event, NotAdded, RunForked, RunResumed, RunStarted
+from behavesim.state.events import (
+    Added,
+    Evaluated,
+    Event,
+    GoneOn,
+    NotAdded,
+    Raced,
+    RaceEnded,
+    RunForked,
+    RunResumed,
+    RunStarted,
+)
 from behavesim.store.folder import RunFolder
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import (
@@ -84,6 +97,30 @@ def test_programs_are_ranked_and_one_program_counts_once(tmp_path: Path) -> None
     )
     assert [candidate.candidate for candidate in run.ranked()] == [1, 3, 0, 4, 5]
     assert run.best is not None and run.best.candidate == 1
+
+
+def test_after_a_race_programs_are_told_apart_on_all_instances_that_both_saw(tmp_path: Path) -> None:
+    """Their scores are estimates then, and no means of the first instances."""
+    tours = ([0, 1], [1, 0])
+    luck = [
+        *feasible(0, 5.5, *tours, scores=(4.0, 7.0))[:-1],
+        *(GoneOn(0, 2, 2), Raced(0, 2, (6.5, 5.5)), RaceEnded(0, 5.75, 0.5, 4), Added(0, "0")),
+    ]
+    same = [*feasible(1, 6.5, *tours[::-1], scores=(4.0, 9.0))[:-1], RaceEnded(1, 6.75, 0.5, 2), Added(1, "0")]
+    last = [
+        *feasible(2, 9.5, [0, 1], [0, 1], scores=(9.5, 9.5))[:-1],
+        GoneOn(2, 2, 2),
+        Raced(2, 2, (9.5, 9.5)),
+        RaceEnded(2, 9.75, 0.1, 4),
+    ]
+    begun, template = started()
+    assert isinstance(template, Evaluated)
+    template = replace(template, scores=(10.0, 10.0), trajectories=template.trajectories * 2)
+    run = journalled(tmp_path / "raced", [begun, template, Raced(-1, 2, (10.0, 10.0))], luck, same, last)
+    assert [(each.candidate, each.rank) for each in top(run)] == [(0, 1), (1, 1), (2, 3)]
+    assert summary(run).told_apart is True
+    few = journalled(tmp_path / "few", [begun, template, Raced(-1, 2, (6.0, 6.1))], luck, same)
+    assert summary(few).told_apart is False
 
 
 def test_where_higher_scores_are_better_the_highest_is_first(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def test_candidates_are_named_by_number_or_as_they_are_and_one_that_is_missing_i
     for missing in (lambda: run.candidate(9), lambda: run.matrix([9]), lambda: run.trajectories([9])):
         with pytest.raises(KeyError, match=r"^run first has no candidate 9; there are 0 to 3, and -1 is the template$"):
             missing()
+    with pytest.raises(bs.BehavesimError, match="candidate 3 of run first is rejected, so it has no behaviour"):
+        run.matrix([0, 3])
     with pytest.raises(bs.BehavesimError, match="a candidate's number, or a candidate, was expected, not '1'"):
         run.candidate("1")  # type: ignore[arg-type]
 
@@ -146,6 +148,8 @@ def test_the_map_names_what_readers_look_for_and_the_portfolio_is_drawn_over_its
 
 
 def test_one_run_that_is_in_no_list_is_refused_in_words(run: bs.LoadedRun) -> None:
+    everything = bs.compare([run.folder.path.parent])
+    assert [each.folder for each in everything.runs] == [run.folder], "a folder stands for its runs"
     for alone in (run, "runs/first", run.folder.path):
         with pytest.raises(bs.BehavesimError, match=r"one alone stands in brackets"):
             bs.compare(alone)  # type: ignore[arg-type]

@@ -206,6 +206,7 @@ def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, t
     assert watched.out.splitlines() == ["run first: stopped", "next: behavesim resume first"]
     assert [run["run"] for run in behavesim("list", "--json").document] == ["many/nested", "first"]
     assert "many is no run, but holds 1 run; name one, such as many/nested" in behavesim("show", "many", "0").err
+    assert "runs/many is no run, but holds 1 run" in behavesim("show", "runs/many", "0").err
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,12 @@ def test_an_evaluator_that_is_gone_is_told_in_one_line(behavesim: Command, tmp_p
         refused = behavesim(*command)
         assert refused.code == 2
         assert refused.err.splitlines()[-1].startswith(f"behavesim: the evaluator {tmp_path}/evaluator.py is gone; ")
+    # the run's own copy of the first program lies where no sandbox can read it
+    (kept,) = (tmp_path / "runs/first/task").glob("*.toml")
+    kept.write_text(kept.read_text().replace("evaluator.py", "other.py"))
+    (tmp_path / "initial_program.py").unlink()
+    found = behavesim("verify", "first")
+    assert found.code == 0, found.out
 
 
 def test_a_run_keeps_its_task_and_first_program_and_goes_on_without_them(
@@ -209,6 +215,7 @@ def test_splits_that_an_evaluator_does_not_have_are_named_in_a_line(
     assert ended.code == 0
     (line,) = [line for line in ended.err.splitlines() if "instances" in line]
     assert f"task {Path(shown).stem} has no {split} instances: its evaluator has its own data" in line
+    assert ("report first --only portfolio has" in ended.err) == ("--portfolio" in arguments)
     if arguments[0] == "recommend":
         assert behavesim(*arguments, "--json").document is None
 

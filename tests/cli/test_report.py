@@ -75,6 +75,24 @@ def test_sections_can_be_named_also_of_several_runs(study: Command) -> None:
     assert study("report", "first", "--only", "top", "--markdown").out.startswith("### the ten best behaviours")
 
 
+def test_a_section_that_says_nothing_is_named_with_what_fills_it(study: Command) -> None:
+    found = study("report", "first", "--only", "shifted,top")
+    assert headings(found.out) == ["top: the ten best behaviours"]
+    assert "nothing to show of shifted; --held-out, or --held-out shifted, tries the programs there" in found.err
+    assert "nothing to show of ranks\n" in study("report", "first", "study", "--only", "ranks").err
+
+
+def test_what_an_operator_brought_says_how_to_leave_it_out(study: Command) -> None:
+    assert "--set n_init=0 leaves them out" in study("report", "first", "--only", "operators").out
+
+
+def test_a_run_is_followed_without_what_a_report_of_it_takes(study: Command) -> None:
+    for option in (["--json"], ["--html", "page.html"], ["--only", "top"]):
+        refused = study("report", "first", "--follow", *option)
+        assert (refused.code, refused.out) == (2, "")
+        assert "ask for the report afterwards, without --follow" in refused.err
+
+
 def test_an_unknown_section_is_refused_before_any_journal_is_read(
     study: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

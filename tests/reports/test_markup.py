@@ -56,6 +56,13 @@ def test_a_table_for_a_page() -> None:
     ]
 
 
+def test_no_row_begins_with_what_latex_takes_for_an_argument() -> None:
+    table = Table("t", "By α † [", (Column("[a]"), Column("b")), (("[c]", "[d]"),))
+    lines = latex([table]).splitlines()
+    assert ("{}[a] & b \\\\" in lines, "{}[c] & {}[d] \\\\" in lines) == (True, True)
+    assert "\\caption{By $\\alpha$ $\\dagger$ [}" in lines
+
+
 def test_tables_of_one_name_have_labels_of_their_own() -> None:
     assert [line for line in latex([TABLE, TABLE]).splitlines() if "label" in line] == [
         "\\label{tab:groups-search}",
@@ -72,8 +79,8 @@ def test_no_text_breaks_out_of_its_cell(cells: list[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex is installed")
 def test_what_is_written_can_be_set(tmp_path: Path) -> None:
-    every = "".join(map(chr, range(32, 127))) + "±−≥≤×→–…é"
-    awkward = Table("awkward", every, (Column(every), Column("x")), ((every, "a\tb\nc"),), every)
+    every = "".join(map(chr, range(32, 127))) + "±−≥≤×→–…éα†"
+    awkward = Table("awkward", every, (Column(every), Column("x")), ((every, "a\tb\nc"), ("[x]", "y")), every)
     (tmp_path / "paper.tex").write_text(DOCUMENT % latex([TABLE, awkward]))
     command = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

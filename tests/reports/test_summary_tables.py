@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from behavesim.analysis.behaviours import DistinctCounts
-from behavesim.analysis.summary import RecommendedProgram, Summary
+from behavesim.analysis.summary import RecommendedProgram, Summary, TuningBrought
 from behavesim.analysis.table import Scored
 from behavesim.reports.tables import headline_table, runs_table, summary_table
 from behavesim.state.advice import Advice
@@ -61,6 +61,12 @@ def test_what_ended_a_run_is_said_in_words() -> None:
 def test_a_summary_counts_what_is_still_open() -> None:
     assert rows(replace(DONE, asked=134))["candidates"] == "134 asked, 100 feasible, 4 rejected, 30 open"
     assert rows(replace(DONE, state="running", stopped_by=None))["state"] == "running"
+
+
+def test_more_are_feasible_than_asked_for_only_where_some_are_said_to_be_tuned() -> None:
+    brought = TuningBrought(candidates=4, better=1, none=3, trials=42, gain=0.0, written_gain=0.1)
+    tuned = replace(DONE, asked=99, rejected={}, tuning=brought)
+    assert rows(tuned)["candidates"] == "99 asked and 1 tuned, 100 feasible, 0 rejected"
 
 
 def test_a_list_shows_the_template_and_says_so_while_nothing_beats_it() -> None:

@@ -17,7 +17,10 @@ async function renew() {
     if (answer?.status === 200) { // 202: it is being made
       behavesim.render(await answer.json());
       version = answer.headers.get("ETag");
-    } else wait = Math.max(wait, 1000 * (answer?.headers.get("Retry-After") ?? 0));
+    } else if (answer === null || answer.status === 404) {
+      document.querySelector(".state").textContent = answer ? "the run is gone" : "the server does not answer";
+      version = ""; // whatever it shows next has its own state
+    } else wait = Math.max(wait, 1000 * (answer.headers.get("Retry-After") ?? 0));
   } finally {
     isAsking = false;
     timer = setTimeout(renew, wait);

@@ -272,7 +272,8 @@ def _facts(table: Table) -> str:
     rows = []
     for name, value in table.rows:
         what, said = in_html(f"{name}"), in_html(without_folders(f"{value}"))
-        said = re.sub(r"candidate (\d+)", lambda found: _button(int(found[1]), found[0]), said)
+        if name != "progress":  # which says "best candidate 560" of a score
+            said = re.sub(r"candidate (\d+)", lambda found: _button(int(found[1]), found[0]), said)
         rows.append(f'<div data-fact="{what}"><dt>{what}</dt><dd>{said}</dd></div>')
     return f'<dl class="facts">{"".join(rows)}</dl>'
 

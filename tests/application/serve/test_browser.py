@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,15 @@ async def test_a_page_shows_the_end_of_a_run_that_came_while_it_fetched_an_earli
     await expect(page.locator("#summary")).to_contain_text("candidate 1")
     await expect(page.locator("#head")).to_contain_text("finished")
     await page.unroute_all(behavior="wait")
+    assert said == []
+
+    shutil.rmtree(tmp_path / "first")
+    await expect(page.locator("#head")).to_contain_text("the run is gone")
+    await asyncio.to_thread(write, tmp_path / "first", started(), feasible(0, 5.0), stopped("interrupted"))
+    await expect(page.locator("#head")).to_contain_text("interrupted")
 
     await context.close()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert has_ended and said == []
+    assert has_ended and all("Failed to load resource" in line for line in said)
     assert all(url.startswith((address, "data:")) for url in asked)

@@ -13,13 +13,14 @@ import pytest
 from playwright.async_api import expect
 
 from behavesim.analysis.comparison import RunComparison, comparison
+from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.reports.page.html import comparison_page, html, runs_page, write_comparison
 from behavesim.reports.sections import COMPARISON, Section, SeveralRuns
-from tests.analysis.examples import grid, made
+from tests.analysis.examples import grid, made, tried
 from tests.analysis.journals import feasible, journalled, started, stopped
 from tests.reports.page.conftest import Opened
 from tests.reports.page.test_evidence import LOW_CONTRAST
@@ -197,6 +198,22 @@ async def test_a_band_is_inside_its_plot_and_only_enough_runs_have_one(spread: l
     await expect(page.locator("#curves .mark-area path")).to_have_count(1)
 
 
+async def test_what_is_shown_of_a_task_is_its_primary_metric_and_its_name_and_each_group_has_its_place() -> None:
+    a, b, c = ({"label": label, "population": size} for label, size in (("a", 5), ("b", 6), ("c", 7)))
+    two = [made("eoh", seed, gap, **group) for group, gap in ((a, 0.25), (b, 0.5)) for seed in (1, 2)]
+    one = tried(made("eoh", 3, 0.25, **c), HeldOutMean(0.1, 0.3), HeldOutMean(0.1, 0.2))
+    other = [made("eoh", 1, 0.5, "asp", **b), made("eoh", 1, 0.5, "asp", **a)]
+    compared = comparison([*two, one, *other])
+    (matrix,) = section(compared, "matrix").tables
+    assert [row[1] for row in matrix.rows] == ["best gap %", "best gap %"], "one group was tried on held-out instances"
+    assert matrix.best == {(0, 2), (0, 4)}, "of equals alone none is the best"
+    assert [chart.title.partition(":")[0] for chart in section(compared, "dots").charts] == [
+        "best gap % on tsp",
+        "best gap % on asp",
+    ]
+    assert [[group.label for group in task.groups] for task in compared.tasks][1] == ["a", "b"], "as on tsp"
+
+
 async def test_a_comparison_on_several_tasks_begins_with_a_row_for_each(opened: Opened) -> None:
     compared = comparison(grid())
     (table,) = section(compared, "matrix").tables
@@ -208,5 +225,7 @@ async def test_a_comparison_on_several_tasks_begins_with_a_row_for_each(opened: 
     assert against.rows[0][2:] == ("25.00†", "125.00", "225.00†")
     with pytest.raises(UsageError, match="there is no group 'other'"):
         comparison(grid(), against="other")
+    with pytest.raises(UsageError, match="there are none: name two runs or more"):
+        comparison(grid()[:1], against="other")
     page = await opened(html(comparison_page(compared)))
     await expect(page.locator("main > section").first).to_have_id("matrix")

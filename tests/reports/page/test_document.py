@@ -201,6 +201,12 @@ def test_what_is_unknown_is_null(tmp_path: Path) -> None:
     assert "stopped" in page.head
 
 
+def test_a_score_is_no_number_of_a_candidate(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "worse", started(), feasible(0, 12.0), stopped("budget"))
+    body = run_page(report(run)).sections["summary"][1]
+    assert "best candidate 12, 20.0 % worse" in body and re.findall(r'data-candidate="(-?[0-9]+)"', body) == ["0"]
+
+
 def test_a_method_whose_operators_can_be_chosen_says_how_to_leave_one_out(tmp_path: Path) -> None:
     eoh = journalled(tmp_path / "eoh", started(method="eoh", operators=["e1", "m1"]), feasible(0, 5.0))
     assert """--set 'operators=["e1"]'""" in section(eoh, "operators").note
