@@ -25,8 +25,19 @@ from behavesim.prompts.shown import (
 )
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply, Responded, Tuning
-from behavesim.state.members import TEMPLATE, Member, Note, OpenCandidate
+from behavesim.state.events import (
+    TEMPLATE,
+    Advised,
+    Asked,
+    Evaluated,
+    NoteAsked,
+    Prompt,
+    Rejected,
+    Reply,
+    Responded,
+    Tuning,
+)
+from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.state.views import IDEAS, BehaviourGroup, BehaviourGroups, Failed, Idea, PromptHistory
 from behavesim.task import InWords, Objective, TaskReference, rank_words
