@@ -48,11 +48,18 @@ class Neighbour(Scored):
 
 @dataclass(frozen=True)
 class TunedNumber:
-    """A number of a program that the machine tuned: its line in the parent, its value there, and in the best trial."""
+    """A number that the machine tuned: its line in the program as it was, from 1, and its values.
+
+    `after` is that of the best trial; None if no trial scored better.
+    """
 
     line: int
     before: float
-    after: float
+    after: float | None
+
+
+# The columns of a table of such numbers.
+TUNED = (Column("line", COUNT), Column("before", SCORE), Column("after", SCORE))
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ class CandidateDetails:
             Table(
                 "numbers",
                 "numbers of the parent, and of the best trial" + (self.evidence and f"; compared on {self.evidence}"),
-                (Column("line", COUNT), Column("before", SCORE), Column("after", SCORE)),
+                TUNED,
                 tuple((each.line, each.before, each.after) for each in self.numbers),
             ),
             Table("parents", "parents", numbered, parents),
