@@ -23,8 +23,8 @@ from behavesim.analysis.table import (
 )
 from behavesim.base.text import ScoreSource
 from behavesim.engine.tuning import best_trial, evidence_in_words, numbers_of
-from behavesim.state.events import Tuning
-from behavesim.store.reading import read_prompt, read_response
+from behavesim.state.events import Asked, Responded, Tuning
+from behavesim.store.reading import read_last
 
 # Largest number of programs listed as nearest in behaviour: as many as a person compares at a glance.
 NEAREST = 5
@@ -116,7 +116,7 @@ class CandidateDetails:
 def candidate_details(run: Run, number: int) -> CandidateDetails:
     """Return the details of the candidate of this number (-1: the template); raises UsageError if there is none."""
     candidate, journal = run.candidate(number), run.folder.journal
-    prompt, response = read_prompt(journal, number), read_response(journal, number)
+    asked, response = read_last(journal, number, Asked), read_last(journal, number, Responded)
     return CandidateDetails(
         run=run.folder.run,
         of=candidate,
@@ -124,11 +124,11 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
         parents=tuple(
             Parent(each.candidate, each.score, run.gap(each.score)) for each in map(run.candidate, candidate.parents)
         ),
-        prompt=None if prompt is None else prompt.text,
+        prompt=None if asked is None else asked.prompt.text,
         reply=None if response is None else response.reply.text,
         neighbours=_neighbours(run, candidate),
         score_source=run.score_source,
-        left_out=() if prompt is None else prompt.left_out,
+        left_out=() if asked is None else asked.prompt.left_out,
         limit_s=run.settings.timeout_s,
         numbers=() if response is None or response.tuning is None else _numbers(run, candidate, response.tuning),
         evidence="" if response is None or response.tuning is None else evidence_in_words(response.tuning),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from behavesim.base.errors import JournalError, RunInUse, UsageError, nearest
 from behavesim.base.notices import Notice
 from behavesim.base.text import count_noun, printable, with_header
-from behavesim.store.database import read_first_time, read_last_event
+from behavesim.store.database import last_event_number, read_first_time
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
@@ -214,7 +214,7 @@ class RunFolder:
     def has_begun(self) -> bool:
         """Whether the journal can be read and has an event; otherwise there is nothing to resume."""
         try:
-            return read_last_event(self.journal) > 0
+            return last_event_number(self.journal) > 0
         except JournalError:
             return False
 
