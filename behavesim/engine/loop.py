@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from typing import Any
@@ -15,7 +15,7 @@ from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
-from behavesim.engine.tuning import Episodes, untuned
+from behavesim.engine.tuning import untuned
 from behavesim.methods.method import Method
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -36,6 +36,7 @@ from behavesim.state.events import (
     RunStopped,
     note_number,
 )
+from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
 from behavesim.state.state import RunState
@@ -68,7 +69,7 @@ class Search:
     Candidate t is asked for when candidate t − window is registered, and they are registered by number: decisions do
     not depend on which reply came first.
     `clock_every_s` is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads
-    how many are under way. `episodes` writes the replies of candidates whose numbers are tuned; None if none are. Where
+    how many are under way. `tune` returns the reply of a candidate whose numbers are tuned; None if none are. Where
     `by_question`, the proposer gets the number of the question among those that were asked of it, not the candidate's.
     """
 
@@ -85,7 +86,7 @@ class Search:
         observe: Observe,
         clock_every_s: float,
         requests: Requests | None,
-        episodes: Episodes | None = None,
+        tune: Callable[[OpenCandidate, int], Awaitable[Responded]] | None = None,
         by_question: bool = False,
     ) -> None:
         self.state = RunState(task.objective)
@@ -98,7 +99,7 @@ class Search:
         self.requests = requests or Requests()
         self.requests.batches.record = self._arrive
         self._proposer = proposer
-        self._episodes = episodes
+        self._tune = tune
         self._by_question = by_question
         self._journal = journal
         self._arrived: list[Event] = []  # from tasks; not committed and not applied yet
@@ -408,8 +409,8 @@ class Search:
         if asked.prompt.operator == INJECTED:
             return reply_with_program(asked)
         if asked.prompt.operator == TUNE:
-            if self._episodes is None:  # a fork may give up tuning
+            if self._tune is None:  # a fork may give up tuning
                 return untuned(asked.candidate)
-            return await self._episodes.reply(self.state.open[asked.candidate], self.state.budget)
+            return await self._tune(self.state.open[asked.candidate], self.state.budget)
         number = self.state.open[asked.candidate].question if self._by_question else asked.candidate
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, number))
