@@ -269,9 +269,9 @@ def _gaps(
     if not all(scores.get(source) for group in sources for source in group):
         return "a program failed there"
     objective = task.objective_on(split)
-    best = max if objective.direction == "maximise" else min
     means = [
-        task.mean_score([best(on) for on in zip(*map(scores.__getitem__, group), strict=True)]) for group in sources
+        task.mean_score([objective.best(on) for on in zip(*map(scores.__getitem__, group), strict=True)])
+        for group in sources
     ]
     found = [objective.gap(mean) for mean in means]
     known = [gap for gap in found if gap is not None]

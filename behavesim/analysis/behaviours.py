@@ -68,8 +68,7 @@ class DistinctCounts:
 def distinct(run: Run) -> DistinctCounts:
     """Count the distinct programs and behaviours of a run so far."""
     programs = run.ranked()
-    # `packed` is the trajectories as bytes: equal bytes, equal behaviour, without comparing each pair
-    behaviours = [behaviour.packed for behaviour in run.trajectories([each.candidate for each in programs])]
+    behaviours = [behaviour.packed for behaviour in run.trajectories(programs)]
     return DistinctCounts(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))
 
 
@@ -94,11 +93,7 @@ class TopProgram(Scored):
 
 def top(run: Run) -> tuple[TopProgram, ...]:
     """Return the best program of each of the ten best behaviours, best score first."""
-    ranked = run.ranked()
-    alike: dict[bytes, list[Candidate]] = {}
-    for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
-        alike.setdefault(behaviour.packed, []).append(program)
-    best = list(alike.values())[:TOP]
+    best = run.by_behaviour()[:TOP]
     ranks = _ranks([programs[0] for programs in best], run.template)
     return tuple(_top_program(run, rank, *programs) for rank, programs in zip(ranks, best, strict=True))
 

@@ -23,8 +23,8 @@ from behavesim.analysis.table import (
 )
 from behavesim.base.text import ScoreSource
 from behavesim.engine.tuning import best_trial, evidence_in_words, numbers_of
-from behavesim.state.events import Tuning
-from behavesim.store.reading import read_prompt, read_response
+from behavesim.state.events import Asked, Responded, Tuning
+from behavesim.store.reading import read_last
 
 # Largest number of programs listed as nearest in behaviour: as many as a person compares at a glance.
 NEAREST = 5
@@ -48,11 +48,18 @@ class Neighbour(Scored):
 
 @dataclass(frozen=True)
 class TunedNumber:
-    """A number of a program that the machine tuned: its line in the parent, its value there, and in the best trial."""
+    """A number that the machine tuned: its line in the program as it was, from 1, and its values.
+
+    `after` is that of the best trial; None if no trial scored better.
+    """
 
     line: int
     before: float
-    after: float
+    after: float | None
+
+
+# The columns of a table of such numbers.
+TUNED = (Column("line", COUNT), Column("before", SCORE), Column("after", SCORE))
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ class CandidateDetails:
             Table(
                 "numbers",
                 "numbers of the parent, and of the best trial" + (self.evidence and f"; compared on {self.evidence}"),
-                (Column("line", COUNT), Column("before", SCORE), Column("after", SCORE)),
+                TUNED,
                 tuple((each.line, each.before, each.after) for each in self.numbers),
             ),
             Table("parents", "parents", numbered, parents),
@@ -109,7 +116,7 @@ class CandidateDetails:
 def candidate_details(run: Run, number: int) -> CandidateDetails:
     """Return the details of the candidate of this number (-1: the template); raises UsageError if there is none."""
     candidate, journal = run.candidate(number), run.folder.journal
-    prompt, response = read_prompt(journal, number), read_response(journal, number)
+    asked, response = read_last(journal, number, Asked), read_last(journal, number, Responded)
     return CandidateDetails(
         run=run.folder.run,
         of=candidate,
@@ -117,11 +124,11 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
         parents=tuple(
             Parent(each.candidate, each.score, run.gap(each.score)) for each in map(run.candidate, candidate.parents)
         ),
-        prompt=None if prompt is None else prompt.text,
+        prompt=None if asked is None else asked.prompt.text,
         reply=None if response is None else response.reply.text,
         neighbours=_neighbours(run, candidate),
         score_source=run.score_source,
-        left_out=() if prompt is None else prompt.left_out,
+        left_out=() if asked is None else asked.prompt.left_out,
         limit_s=run.settings.timeout_s,
         numbers=() if response is None or response.tuning is None else _numbers(run, candidate, response.tuning),
         evidence="" if response is None or response.tuning is None else evidence_in_words(response.tuning),

@@ -96,14 +96,8 @@ class Candidates:
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
             case Evaluated(candidate, _, score, scores):
-                worth = {
-                    "status": "feasible",
-                    "stage": "evaluation",
-                    "score": score,
-                    "scores": scores,
-                    "counted_s": event.counted_s,
-                }
-                self._update(candidate, **worth, **_program(event))
+                worth = {"stage": "evaluation", "score": score, "scores": scores, "counted_s": event.counted_s}
+                self._update(candidate, status="feasible", **worth, **_program(event))
             case Rejected(candidate, stage, reason, message):
                 failed = {"status": "rejected", "stage": stage, "reason": reason, "message": message}
                 self._update(candidate, **failed, **_program(event))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -219,10 +219,9 @@ def _members(
     there = [validation.get(each.key) or () for each in kept]
     # without a program that was not tried, the portfolio would look worse than it is
     there_together: Sequence[float | None] = _together(there, objective, mean) if all(there) else [None] * len(kept)
-    best = _best(objective)
     similarity = clearing.measure.matrix([each.behaviour for each in kept])
     columns = list(zip(*(each.scores for each in kept), strict=True))
-    winners = [column.index(best(column)) for column in columns]  # ties go to the first program
+    winners = [column.index(objective.best(column)) for column in columns]  # ties go to the first program
     return tuple(
         PortfolioProgram(
             run=each.run,
@@ -250,15 +249,10 @@ def _programs(candidates: Sequence[PortfolioCandidate]) -> Mapping[bytes, int]:
 
 
 def _together(scores: Sequence[Scores], objective: Objective, mean: Mean) -> list[float]:
-    best = _best(objective)
-    return [mean([best(on) for on in zip(*scores[: place + 1], strict=True)]) for place in range(len(scores))]
+    return [mean([objective.best(on) for on in zip(*scores[: place + 1], strict=True)]) for place in range(len(scores))]
 
 
 def _adds(together: Sequence[float | None], place: int, objective: Objective) -> float | None:
     # None at the first place, if one of the two values is unknown, or if the one before is 0.
     now, before = together[place], together[place - 1] if place else None
     return None if now is None or not before else (objective.utility(now) - objective.utility(before)) / abs(before)
-
-
-def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
-    return max if objective.direction == "maximise" else min

@@ -40,21 +40,13 @@ _FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":]+/)+(?=[^\s/'\":])")
 
 
 @dataclass(frozen=True)
-class Change:
-    """Something that happened to the workers, in a sentence; `at` is in seconds since the epoch."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
 class Workers:
     """The workers of a run's cluster: which served last, since when, and the last changes of them."""
 
     serving: str
     since: float
     per_minute: float | None
-    changes: tuple[Change, ...]
+    changes: tuple[Notice, ...]
 
 
 @dataclass(frozen=True)
@@ -128,14 +120,11 @@ def _task_words(task: str) -> list[str]:
     path = Path(task)
     if path.suffix == ".toml" and path.parent.name.startswith("."):  # a hidden folder, which no person names
         with suppress(BehavesimError):  # the file may be gone
-            return _evaluator_words(EvaluatorFile.read(path))
+            file = EvaluatorFile.read(path)
+            place = f"command:{file.evaluator}" if file.convention == "command" else file.evaluator
+            direction = ["--minimise"] if file.direction == "minimise" else []
+            return ["--evaluator", place, "--program", file.program, *direction]
     return [path.name if path.is_absolute() else task]
-
-
-def _evaluator_words(file: EvaluatorFile) -> list[str]:
-    place = f"command:{file.evaluator}" if file.convention == "command" else file.evaluator
-    direction = ["--minimise"] if file.direction == "minimise" else []
-    return ["--evaluator", place, "--program", file.program, *direction]
 
 
 def _defaults(run: Run) -> dict[str, Any]:
@@ -177,7 +166,7 @@ def workers(run: Run) -> Workers | None:
         return None
     changes = [each for each in said if each.text.startswith((SERVING, NONE_SERVES, ONE))][-MOST:]
     rate = 60 * run.state.registered / run.active_s if run.active_s else None
-    return Workers(now.text, now.at.timestamp(), rate, tuple(Change(c.at.timestamp(), c.text) for c in changes))
+    return Workers(now.text, now.at.timestamp(), rate, tuple(changes))
 
 
 # How a replay differs from the run whose replies it used, under other code or other settings.

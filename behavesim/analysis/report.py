@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -101,25 +101,39 @@ class RunReport:
     shifted: HeldOut | None = None
     notes: tuple[str, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict)
-    # A function, which `report` caches: a comparison of 100 runs shows none of this, and most of its time went there.
-    details: Callable[[], Details] = field(default=Details, repr=False, compare=False)
     # The run itself, for sections that show more than this; None for a report that was made without one.
     run: Run | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def details(self) -> Details:
+        """Clusters and diversity, computed at first use: a comparison of 100 runs, which shows none, is faster."""
+        run = self.run
+        if run is None:
+            return Details()
+        nothing = NO_CLUSTERS, Diversity((None,) * len(run.state.islands), None)
+        # held-out instances are made only to see if there are any
+        has_held_out, _ = try_or_note(
+            lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, ""
+        )
+        if self.notes:  # they say already why behaviour cannot be measured
+            return Details(*nothing, has_held_out)
+        (clusters, now), why = try_or_note(lambda: (clustering(run), diversity(run)), nothing, UNMEASURED)
+        return Details(clusters, now, has_held_out, why)
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
         """The behavioural clusters, best first."""
-        return self.details().clustering.clusters
+        return self.details.clustering.clusters
 
     @property
     def joins(self) -> tuple[Join, ...]:
         """How the clusters merge into one, smallest distance first."""
-        return self.details().clustering.joins
+        return self.details.clustering.joins
 
     @property
     def diversity(self) -> Diversity:
         """The diversity of the islands now."""
-        return self.details().diversity
+        return self.details.diversity
 
     @cached_property
     def moments(self) -> list[Mapping[str, float | None]]:
@@ -129,7 +143,7 @@ class RunReport:
     @property
     def all_notes(self) -> tuple[str, ...]:
         """The notes, with those on the details."""
-        return *self.notes, *self.details().notes
+        return *self.notes, *self.details.notes
 
 
 def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> RunReport:
@@ -157,23 +171,8 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
         held_out=unseen.get("held-out"),
         shifted=unseen.get("shifted"),
         notes=why,
-        details=cache(partial(_details, run, is_measured=not why)),
         run=run,
     )
-
-
-# What a comparison of many runs never asks for: clustering and the diversity now cost most of a report.
-def _details(run: Run, is_measured: bool) -> Details:
-    nothing = NO_CLUSTERS, Diversity((None,) * len(run.state.islands), None)
-    if not is_measured:  # the report says why already
-        return Details(*nothing, _has_held_out(run))
-    (clusters, now), why = try_or_note(lambda: (clustering(run), diversity(run)), nothing, UNMEASURED)
-    return Details(clusters, now, _has_held_out(run), why)
-
-
-def _has_held_out(run: Run) -> bool:
-    found, _ = try_or_note(lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, "")
-    return found
 
 
 def try_or_note(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:

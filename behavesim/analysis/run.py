@@ -214,6 +214,15 @@ class Run:
             self._ranked = sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
         return self._ranked.copy()  # callers may sort or cut theirs
 
+    def by_behaviour(self) -> list[list[Candidate]]:
+        """Return the distinct programs (`ranked`) in groups of equal behaviour, best first, as are those of a group."""
+        ranked = self.ranked()
+        alike: dict[bytes, list[Candidate]] = {}
+        for program, behaviour in zip(ranked, self.trajectories(ranked), strict=True):
+            # the trajectories as bytes: equal bytes, equal behaviour, without comparing each pair
+            alike.setdefault(behaviour.packed, []).append(program)
+        return list(alike.values())
+
     def utility(self, candidate: Candidate) -> float:
         """Return the score of a feasible candidate, negated if scores are minimised: higher is better."""
         assert candidate.score is not None, "a feasible candidate has a score"
@@ -228,12 +237,8 @@ class Run:
         event, template = self.state.recommended, self.template
         if event is None or TEMPLATE not in event.worth:
             return None
-        if (
-            template is None
-            or template.score is None
-            or candidate.score is None
-            or template.score * candidate.score < 0
-        ):
+        ours, base = candidate.score, None if template is None else template.score
+        if ours is None or base is None or ours * base < 0:
             return None
         return event.worth.get(candidate.candidate)
 

@@ -20,7 +20,7 @@ from behavesim.base.errors import JournalError
 from behavesim.base.text import ScoreSource
 from behavesim.base.tokens import Price, Spending, Tokens
 from behavesim.state.advice import Advice
-from behavesim.store.database import read_last_event
+from behavesim.store.database import last_event_number
 from behavesim.store.folder import SUMMARY, RunFolder
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ def summary(run: Run) -> Summary:
     """
     from behavesim.analysis.statistics import mean_of_all
     from behavesim.proposers.prices import Prices
+    from behavesim.state.race import gain_told_apart
     from behavesim.task.evaluated import LEAPED
 
     state, settings, how_it_ended = run.state, run.settings, state_of(run)
@@ -198,7 +199,7 @@ def summary(run: Run) -> Summary:
         template=None if run.template is None else run.scored(run.template),
         best=None if run.best is None else run.scored(run.best),
         gain=state.gain,
-        told_apart=_told_apart(run),
+        told_apart=None if run.best is None or run.template is None else gain_told_apart(run.best, run.template),
         recommended=_recommended(run),
         top10_gap=mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]]),
         tokens=_tokens(state.tally.tokens),
@@ -243,12 +244,6 @@ def _tuning(run: Run) -> TuningBrought | None:
         gains[False],
         sum(each.tuning is not None and each.tuning.check == "score" for each in state.members.values()),
     )
-
-
-def _told_apart(run: Run) -> bool | None:
-    from behavesim.state.race import gain_told_apart
-
-    return None if run.best is None or run.template is None else gain_told_apart(run.best, run.template)
 
 
 def _noise(run: Run) -> Noise | None:
@@ -351,7 +346,7 @@ def load_summary(folder: RunFolder, is_kept: bool = True) -> Summary:
     """
     seal, _, text = (folder.kept(SUMMARY) or "").partition("\n")
     is_held = folder.is_running()  # before the journal is read: a run that ends in between would seem killed
-    if seal == _seal(folder, is_held, read_last_event(folder.journal), text):
+    if seal == _seal(folder, is_held, last_event_number(folder.journal), text):
         return _as_json().validate_json(text)
     from behavesim.analysis.run import Run
 

@@ -243,7 +243,11 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], LiveRun]:
 
 async def watch(run: Run) -> None:
     """Show a run of any process, read from its journal, until no process holds it any more; it has all events then."""
-    rate, decides, notices = Rate(run.state.registered), _method_of(run), LoggedNotices(run.folder.log)
+    rate, notices = Rate(run.state.registered), LoggedNotices(run.folder.log)
+    try:
+        decides = method_of(run.settings, run.task())
+    except BehavesimError:  # such as a method that is not on this machine: the run is shown without its facts
+        decides = None
 
     def moment() -> LiveRun:
         run.follow()
@@ -270,10 +274,3 @@ def moment_of(run: Run, rate: float = 0.0) -> LiveRun:
 def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
     with as_part_errors(type(method), "method"):
         return method.facts(state)
-
-
-def _method_of(run: Run) -> Method[Any] | None:
-    try:
-        return method_of(run.settings, run.task())
-    except BehavesimError:
-        return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Any
 
 from behavesim.analysis.run import Run
@@ -16,6 +15,7 @@ from behavesim.base.errors import UsageError
 from behavesim.engine.admission import changed_settings, settings_from_person
 from behavesim.engine.build import Launch
 from behavesim.evaluators.detection import is_evaluator, refuse_unused_thresholds
+from behavesim.proposers.http import bind_loopback
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import Proposer, proposer_type, takes_notes
 from behavesim.proposers.replay import brought_again
@@ -91,7 +91,8 @@ def new_launch(
     defaults = {"workers": cores(), "proposer": unsaid, **(suggested or {})}
     settings, loaded = task_settings(task, flags, assignments, file, defaults)
     # only now it is known whether the run is a replay, which asks what its original asked
-    original = _run_to_replay(settings, runs_dir)
+    kind, argument = proposer_parts(settings.proposer)
+    original = RunFolder.find(runs_dir, argument) if kind == "replay" else None
     if original is not None:
         settings, loaded = task_settings(task, flags, assignments, file, {**defaults, **_prompt_settings_of(original)})
     # all that can refuse the run comes before anything is evaluated or written
@@ -102,26 +103,11 @@ def new_launch(
     launch = Launch(settings, loaded, folder, _first_events(settings, runs_dir, loaded, original))
     if needs_key:
         _ = launch.proposer  # which is made here, as it may refuse its settings
-        _refuse_taken_port(settings)
+        if kind == "http" and int(argument or 0):
+            # the proposer itself listens at its first candidate, after the template was evaluated: too late to be told
+            with bind_loopback(int(argument), "cannot take programs"):
+                pass
     return launch
-
-
-def _refuse_taken_port(settings: Settings) -> None:
-    # The proposer itself listens at its first candidate, after the template was evaluated: too late to be told.
-    kind, port = proposer_parts(settings.proposer)
-    if kind != "http" or int(port or 0) == 0:
-        return
-    with socket() as tried:
-        tried.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)  # as the proposer does: a server that just ended is no obstacle
-        try:
-            tried.bind(("127.0.0.1", int(port)))
-        except OSError as error:
-            raise UsageError(f"cannot take programs at port {port}: {error.strerror}; choose another") from None
-
-
-def _run_to_replay(settings: Settings, runs_dir: Path) -> RunFolder | None:
-    kind, run = proposer_parts(settings.proposer)
-    return RunFolder.find(runs_dir, run) if kind == "replay" else None
 
 
 def _prompt_settings_of(original: RunFolder) -> dict[str, Any]:
@@ -159,8 +145,6 @@ def _first_events(
 
 def _best_of_run(text: str, runs_dir: Path) -> list[tuple[str, str]]:
     """Return names and sources of the ten best programs of a run, best first; [] without a run or feasible program."""
-    # `text` is the run's id in `runs_dir`, or the path of its folder. A name is the run's id and the candidate's
-    # number.
     # `RunFolder.find` takes the beginning of an id too, and would take a folder of programs for a run of that name
     if not RunFolder.is_named(runs_dir, text):
         return []

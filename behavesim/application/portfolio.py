@@ -196,7 +196,7 @@ async def _try(settings: Settings, task: Task, sources: Sequence[str], starts: i
 
 
 def _rival(task: Task, name: str, tried: Sequence[Improved], starts: int, is_improved: bool) -> Rival:
-    best = max if task.objective.direction == "maximise" else min
+    best = task.objective.best
     begun = [len(task.starts(each, starts)) if starts > 1 else 1 for each in instances_of(task, "validation")]
     best_of_all = map(best, zip(*(each.improved if is_improved else each.scores for each in tried), strict=True))
     scores = tuple(best(islice(best_of_all, count)) for count in begun)

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvloop
 
@@ -63,7 +63,9 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
 
     def end() -> None:
         if (act := next(acts, None)) is None:
-            _exit_at_once()
+            if sys.stderr.isatty():
+                os.write(sys.stderr.fileno(), SHOW_CURSOR)
+            os._exit(INTERRUPTED)  # sys.exit would wait for threads
         if not loop.is_closed():  # the work may have ended just before
             loop.call_soon_threadsafe(act)
 
@@ -87,13 +89,6 @@ def _when_asked_to_end(act: Callable[[], object]) -> Iterator[None]:
     finally:
         for number in heard:
             signal.signal(number, before[number])
-
-
-def _exit_at_once() -> NoReturn:
-    """End the process at once with exit code 130, without waiting for threads or the event loop."""
-    if sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), SHOW_CURSOR)
-    os._exit(INTERRUPTED)  # sys.exit would wait for threads
 
 
 def in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
@@ -300,31 +295,27 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
 
 async def _run_in_order(launch: Launch, search: Search) -> str:
     """Run the search and return why it ended; if cancelled, wait for replies, stop it, and raise CancelledError."""
+
     # a task of its own, shielded, so that a cancellation reaches this function and not the search
-    running = asyncio.create_task(_run_with_inbox(launch.folder.inbox, search))
+    async def run() -> str:
+        async with _taking_from(launch.folder.inbox, search):
+            return await search.run()
+
+    running = asyncio.create_task(run())
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         try:
-            await _wait_for_replies(launch)
+            if under_way := launch.requests.under_way:
+                replies = "the reply" if under_way == 1 else f"{under_way} replies"
+                launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")
+                await launch.requests.settle(REPLIES_S)
             search.stop("interrupted")
             await running
         finally:  # it has ended, unless this is a second cancellation
             running.cancel()
             await asyncio.wait([running])
         raise
-
-
-async def _run_with_inbox(inbox: Inbox, search: Search) -> str:
-    async with _taking_from(inbox, search):
-        return await search.run()
-
-
-async def _wait_for_replies(launch: Launch) -> None:
-    if under_way := launch.requests.under_way:
-        replies = "the reply" if under_way == 1 else f"{under_way} replies"
-        launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")
-        await launch.requests.settle(REPLIES_S)
 
 
 def _read(launch: Launch) -> LoadedRun:

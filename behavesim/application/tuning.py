@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.analysis.table import COUNT, SCORE, Column, Table
+from behavesim.analysis.candidate_details import TUNED, TunedNumber
+from behavesim.analysis.table import Table
 from behavesim.application.evaluation import extract_or_refuse
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError, UsageError
@@ -40,15 +41,6 @@ class ProgramRejected(BehavesimError):
     def __init__(self, file: str, stage: Stage, failure: Failure) -> None:
         super().__init__(f"{file} was rejected ({stage}: {failure.reason}): {failure.message}")
         self.stage, self.failure = stage, failure
-
-
-@dataclass(frozen=True)
-class TunedNumber:
-    """A number of the program: its line from 1, and its values; `after` is None if no trial scored better."""
-
-    line: int
-    before: float
-    after: float | None
 
 
 @dataclass(frozen=True)
@@ -121,12 +113,11 @@ class TunedProgram:
 
     def tables(self) -> list[Table]:
         """Return the table of its numbers; those that the best trial left as they are have no value after."""
-        columns = Column("line", COUNT), Column("before", SCORE), Column("after", SCORE)
         rows = tuple(
             (number.line, number.before, None if number.after == number.before else number.after)
             for number in self.numbers
         )
-        return [Table("numbers", f"{self.task}: {self.sentence}", columns, rows)]
+        return [Table("numbers", f"{self.task}: {self.sentence}", TUNED, rows)]
 
     def _repr_html_(self) -> str:
         from behavesim.reports.markup import html_tables

@@ -18,7 +18,7 @@ from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import fail_incomparable, program_of_reply, reply_with_program
-from behavesim.engine.tuning import Grounds, derived_reply, trials_each, untuned
+from behavesim.engine.tuning import derived_reply, untuned
 from behavesim.programs.extract import form_of
 from behavesim.programs.reading import Program
 from behavesim.proposers.proposer import proposer_type
@@ -107,11 +107,9 @@ class Audit:
             return event
         if candidate.asked.prompt.operator == INJECTED:
             return reply_with_program(candidate.asked)
-        settings, task = self._settings, self._task
-        if not settings.tune:
+        if not self._settings.tune:
             return untuned(event.candidate)
-        most, grounds = trials_each(settings.tune, self.state.budget), Grounds.of(task, settings.race)
-        return derived_reply(event, candidate.shown, task, settings.seed, most, grounds)
+        return derived_reply(self._task, self._settings, event, candidate, self.state.budget)
 
     def contradiction(self, event: Event) -> str:
         """Return, for people, the first thing that an event of the run should contain and lacks; "" if none."""

@@ -43,7 +43,7 @@ from behavesim.state.events import (
 )
 from behavesim.state.protocols import Judge, Responder, unnoticed
 from behavesim.state.settings import changed_parts, settings_from_journal
-from behavesim.store.database import count_registered, read_last_event
+from behavesim.store.database import count_registered, last_event_number
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
@@ -114,7 +114,7 @@ async def verify(
     openings = {seq: e for seq, _, e in read_events(folder.journal, only=OPENINGS) if isinstance(e, OPENINGS)}
     settings = folder.with_task_at_hand(settings_from_journal(openings[max(openings)].settings))
     task = TaskReference(settings.task).load()
-    total = read_last_event(folder.journal)
+    total = last_event_number(folder.journal)
     drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
     async with AsyncExitStack() as stack:
         verifier = Verifier(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from behavesim.base.clock import Clock, world_s
 
@@ -71,7 +71,7 @@ class Heartbeat(Clock):
 T = TypeVar("T")
 
 
-async def await_finished(work: Coroutine[Any, Any, T]) -> T:
+async def await_finished(work: Awaitable[T]) -> T:
     """Return the result of `work`; a cancellation of the caller is raised only after `work` has ended."""
     task = asyncio.ensure_future(work)
     try:

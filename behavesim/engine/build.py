@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
 from behavesim.engine.loop import Observe, Search
 from behavesim.engine.outcome import outcome_of_verdict, raced_of_verdict
-from behavesim.engine.tuning import Episodes, Grounds
+from behavesim.engine.tuning import tuned_reply
 from behavesim.evaluators.evaluation import JUDGE_LOADER, EvaluatorJudge, evaluator_pool
 from behavesim.evaluators.needs import what_it_lacks
 from behavesim.evaluators.scores import silent_failure
@@ -535,6 +535,7 @@ def assemble_search(
     """
     writer = proposer_type(settings.proposer)
     chosen = method or method_of_run(settings, task)
+    validation = partial(judging, settings, task, "validation")
     return Search(
         task=task,
         rules=Rules.of(settings, task),
@@ -547,11 +548,6 @@ def assemble_search(
         observe=observe,
         clock_every_s=0.0 if writer.repeats_run else chosen.clock_every_s,
         requests=requests,
-        episodes=_episodes(settings, task, judge) if settings.tune else None,
+        tune=partial(tuned_reply, task, settings, judge, validation) if settings.tune else None,
         by_question=writer.repeats_run,
     )
-
-
-def _episodes(settings: Settings, task: Task, judge: Judge) -> Episodes:
-    grounds = Grounds.of(task, settings.race)
-    return Episodes(task, settings.seed, settings.tune, grounds, judge, lambda: judging(settings, task, "validation"))

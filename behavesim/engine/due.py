@@ -78,13 +78,6 @@ class Rules:
         tunes = partial(next_tuned, settings.tune, task) if settings.tune else None
         return cls(settings.window, settings.repair, choose, settings.race, tunes)
 
-    def with_model(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked:
-        """Return a question with the model that is to answer it; unchanged if the proposer chooses the model."""
-        if self.choose is None:
-            return asked
-        number = asked.candidate if isinstance(asked, Asked) else note_number(asked.number)
-        return replace(asked, prompt=replace(asked.prompt, model=self.choose(state, number)))
-
 
 def next_decision(
     state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules, permits: Allowed
@@ -121,8 +114,9 @@ def next_decision(
                 f"the method {method.name} asks for candidate {asked.candidate}, not {state.asked}; mend it"
             )
         # a person's program takes the place of the method's question, and so comes where a question would
-        injected = _injected(state)
-        return (injected or _written(asked, state, behaviours, method, rules),)
+        if (program := state.next_injected) is not None:
+            return (Asked(state.asked, (), None, Prompt(program.source, INJECTED)),)
+        return (_written(asked, state, behaviours, method, rules),)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None or candidate.gone_on is not None:
         return ()
@@ -144,8 +138,11 @@ def _decision(decided: D, *kinds: type[Any]) -> D:
 def _written(
     asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules
 ) -> Asked | NoteAsked:
-    """Return a question with all words in its prompt, and the model that is to answer it."""
-    return method.prompts.completed(rules.with_model(asked, state), state, behaviours)
+    """Return a question with all words in its prompt, and the model that is to answer it, if the run chooses that."""
+    if rules.choose is not None:
+        number = asked.candidate if isinstance(asked, Asked) else note_number(asked.number)
+        asked = replace(asked, prompt=replace(asked.prompt, model=rules.choose(state, number)))
+    return method.prompts.completed(asked, state, behaviours)
 
 
 def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
@@ -156,11 +153,6 @@ def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
         f"the method {method.name} {what} without end: {IN_A_ROW} decisions in a row, and no candidate was asked for "
         f"or registered (it stands at candidate {state.registered}); mend it, and go on with --fork NEW-ID"
     )
-
-
-def _injected(state: RunState) -> Asked | None:
-    program = state.next_injected
-    return None if program is None else Asked(state.asked, (), None, Prompt(program.source, INJECTED))
 
 
 def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:

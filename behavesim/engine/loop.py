@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from typing import Any
@@ -15,7 +15,7 @@ from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Allowed, Rules, next_decision
 from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
-from behavesim.engine.tuning import Episodes, untuned
+from behavesim.engine.tuning import untuned
 from behavesim.methods.method import Method
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -25,7 +25,6 @@ from behavesim.state.events import (
     Asked,
     BatchSent,
     ClockRead,
-    Decision,
     Event,
     GoneOn,
     Injected,
@@ -37,6 +36,7 @@ from behavesim.state.events import (
     RunStopped,
     note_number,
 )
+from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
 from behavesim.state.state import RunState
@@ -69,7 +69,7 @@ class Search:
     Candidate t is asked for when candidate t − window is registered, and they are registered by number: decisions do
     not depend on which reply came first.
     `clock_every_s` is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads
-    how many are under way. `episodes` writes the replies of candidates whose numbers are tuned; None if none are. Where
+    how many are under way. `tune` returns the reply of a candidate whose numbers are tuned; None if none are. Where
     `by_question`, the proposer gets the number of the question among those that were asked of it, not the candidate's.
     """
 
@@ -86,7 +86,7 @@ class Search:
         observe: Observe,
         clock_every_s: float,
         requests: Requests | None,
-        episodes: Episodes | None = None,
+        tune: Callable[[OpenCandidate, int], Awaitable[Responded]] | None = None,
         by_question: bool = False,
     ) -> None:
         self.state = RunState(task.objective)
@@ -99,7 +99,7 @@ class Search:
         self.requests = requests or Requests()
         self.requests.batches.record = self._arrive
         self._proposer = proposer
-        self._episodes = episodes
+        self._tune = tune
         self._by_question = by_question
         self._journal = journal
         self._arrived: list[Event] = []  # from tasks; not committed and not applied yet
@@ -191,13 +191,13 @@ class Search:
                 self._advance(self._committed.popleft())
             while self._unsent and self.caps.forbids_request(self.state, len(self._unsent)) is None:
                 self._advance(self._unsent.popleft())
-            reading = self._clock_reading()
-            decided = await self._decide() if reading is None else (reading,)
+            decided = await self._decide()
             if decided is None:  # what arrived meanwhile may come first
                 continue
             if decided:
-                for event in decided:
-                    self._take(event)
+                for event in decided:  # in the state at once, and committed before any step outside it follows
+                    self.fold(event)
+                    self._decided.append(event)
             elif self._decided:
                 await self._commit()
             elif self._tasks or self._arrived:  # the last may have come during the commit
@@ -239,16 +239,17 @@ class Search:
         """Return the next decision, made in the worker thread: () if none is due, None if it has to be made again."""
         # What arrives meanwhile is committed, so that a kill costs none of it, and applied when the thread has ended,
         # before the decision. If it is cancelled, it waits for the thread.
-        if self._must_load:
-            self._load_kernels()
-            return ()
+        if (reading := self._clock_reading()) is not None:
+            return (reading,)
+        if self.behaviours.are_kept and self.state.tally.feasible and not self._load_kernels().done():
+            return ()  # the decision may read behaviours of the programs at hand
         permits = self._permits()
         if permits == self._nothing_due:
             # Each end of a task wakes the loop. Going to the thread each time took a tenth of a run's CPU time: the
             # thread's own signal woke the loop again, so it spun until something arrived.
             return ()
         loop = asyncio.get_running_loop()
-        deciding = self._thread.submit(self._due, permits)
+        deciding = self._thread.submit(next_decision, self.state, self.behaviours, self.method, self.rules, permits)
         # not by `run_in_executor`: its future takes two more turns of the loop, for each decision
         deciding.add_done_callback(lambda _: loop.call_soon_threadsafe(self._woken.set))
         impatient = loop.call_later(PATIENCE_S, self._woken.set)
@@ -264,20 +265,18 @@ class Search:
         finally:
             impatient.cancel()
             if not deciding.done():  # cancelled: the state must not change below the thread
-                await await_finished(_until_done(asyncio.wrap_future(deciding)))
+                ended = asyncio.gather(asyncio.wrap_future(deciding), return_exceptions=True)
+                await await_finished(ended)
             came = self._apply_committed()
         # they are in the journal before the decision, which must be the one that follows from them
         if self._stopped_by is not None or any(map(self._comes_first, came)):
             return None
-        decided = deciding.result()
+        with as_part_errors(type(self.method), "method"):
+            decided = deciding.result()
         if came and not decided:  # none was due before these events; one may be now
             return None
         self._nothing_due = None if decided else permits
         return decided
-
-    def _due(self, permits: Allowed) -> tuple[Decision, ...]:  # in the worker thread
-        with as_part_errors(type(self.method), "method"):
-            return next_decision(self.state, self.behaviours, self.method, self.rules, permits)
 
     def _permits(self) -> Allowed:
         may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
@@ -291,16 +290,9 @@ class Search:
 
     def _comes_first(self, arrived: Event) -> bool:
         """Whether another decision may be due before the one that was made while this event arrived."""
-        if isinstance(arrived, Rejected) or (
-            isinstance(arrived, Raced) and arrived.reason
-        ):  # it may be asked for again
-            return self.rules.repairs > 0
+        if isinstance(arrived, Rejected) or (isinstance(arrived, Raced) and arrived.reason):
+            return self.rules.repairs > 0  # it may be asked for again
         return isinstance(arrived, Injected | Advised | NoteReceived)
-
-    def _take(self, decision: Event) -> None:
-        """Apply a decision to the state. It is committed before any step outside the state follows from it."""
-        self.fold(decision)
-        self._decided.append(decision)
 
     async def _commit(self) -> None:
         """Commit what was decided and what has arrived in one transaction, apply it, and queue the steps that follow.
@@ -363,13 +355,6 @@ class Search:
         is_due = now_s // self.clock_every_s > self.state.last_reading_s // self.clock_every_s
         return ClockRead(now_s, self.state.registered + 1) if is_due else None
 
-    @property
-    def _must_load(self) -> bool:
-        """Whether decisions wait for the kernels: programs are at hand whose behaviours they could read."""
-        if not (self.behaviours.are_kept and self.state.tally.feasible):
-            return False
-        return self._kernels is None or not self._kernels.done()
-
     def _load_kernels(self) -> asyncio.Task[None]:
         """Return the task that loads the kernels for comparisons; the first call starts it."""
         if self._kernels is None:
@@ -410,12 +395,9 @@ class Search:
     def _start_task(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:  # the loop waits for it
         task = self._group.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._task_ended)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._woken.set())
         return task
-
-    def _task_ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        self._woken.set()
 
     def _arrive(self, event: Event) -> None:
         self._arrived.append(event)
@@ -427,14 +409,8 @@ class Search:
         if asked.prompt.operator == INJECTED:
             return reply_with_program(asked)
         if asked.prompt.operator == TUNE:
-            if self._episodes is None:  # a fork may give up tuning
+            if self._tune is None:  # a fork may give up tuning
                 return untuned(asked.candidate)
-            return await self._episodes.reply(self.state.open[asked.candidate], self.state.budget)
+            return await self._tune(self.state.open[asked.candidate], self.state.budget)
         number = self.state.open[asked.candidate].question if self._by_question else asked.candidate
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, number))
-
-
-async def _until_done(work: asyncio.Future[Any]) -> None:
-    """Wait until work has ended; its error, if any, is not raised."""
-    await asyncio.wait([work])
-    work.exception()  # retrieved, so that nobody warns of it

@@ -183,7 +183,10 @@ class Trials:
         candidate = asked.candidate
         first = self._first.setdefault(_text_hash(program.source), candidate)
         if first != candidate:
-            return await self._copy(candidate, program, first)
+            if first in self._under_way:
+                await self._under_way[first].wait()
+            earlier = await self._journal.earlier_outcome(first, program.source)
+            return outcome_of_copy(candidate, program, earlier)
         self._under_way[candidate] = asyncio.Event()
         verdict = await self._judge.evaluate(program.source, lambda *why: self._arrive(PutOff(candidate, *why)))
         return outcome_of_verdict(candidate, program, verdict if self._check is None else await self._check(verdict))
@@ -201,12 +204,6 @@ class Trials:
         block = Block(event.first, event.count, event.count / len(outcome.scores))
         verdict = await self._judge.evaluate(outcome.source, lambda *why: self._arrive(PutOff(candidate, *why)), block)
         return raced_of_verdict(candidate, event.first, verdict)
-
-    async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
-        """Return the outcome of the candidate `first` for this candidate, as soon as it is committed."""
-        if first in self._under_way:
-            await self._under_way[first].wait()
-        return outcome_of_copy(candidate, program, await self._journal.earlier_outcome(first, program.source))
 
 
 def _text_hash(source: str) -> bytes:

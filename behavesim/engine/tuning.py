@@ -1,6 +1,6 @@
 """Tuning: trials of a program with other numbers, and whether the best of them is better for certain.
 
-A run tunes too: the reply of some candidates is written by trials in place of a model (`next_tuned`, `Episodes`).
+A run tunes too: the reply of some candidates is written by trials in place of a model (`next_tuned`, `tuned_reply`).
 
 `tuning_steps` decides: a pure generator asks for scores, and what it asks next follows from numbers, seed and answers
 alone. `tune_numbers` answers with the sandbox, and `verify` with what the journal holds. Values are drawn by CMA-ES
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from behavesim.base.config import Settings
 from behavesim.programs.answer import add_fence
 from behavesim.programs.extract import WholeForm, form_of
 from behavesim.programs.numbers import Number, tunable_numbers, write_numbers
@@ -109,14 +110,14 @@ class Grounds:
 
 
 @dataclass(frozen=True)
-class Trials:
+class AskGains:
     """Asks for the mean gains on the program itself with each of these values; None for one that fails."""
 
     values: tuple[Values, ...]
 
 
 @dataclass(frozen=True)
-class Check:
+class AskScores:
     """Asks for the scores of the program as it is, and with these values, on the instances of the check.
 
     They are `count` from number `seen` on of the fresh ones, or with a count of 0 all those of validation. Where there
@@ -128,8 +129,8 @@ class Check:
     count: int
 
 
-# Requests; `Trials` is answered with a gain for each, and `Check` with the scores of both programs.
-Steps = Generator[Trials | Check, Any, Tuning]
+# Requests; `AskGains` is answered with a gain for each, and `AskScores` with the scores of both programs.
+Steps = Generator[AskGains | AskScores, Any, Tuning]
 # Mean gains of trials on the program itself, as fractions: higher is better. None for a trial that fails.
 Gains = Sequence[float | None]
 
@@ -187,16 +188,16 @@ class _Trying:
         """The values of the best trial."""
         return self.values[best_trial(self.gains)]
 
-    def ask(self, drawn: tuple[Values, ...]) -> Generator[Trials, Gains, Gains]:
+    def ask(self, drawn: tuple[Values, ...]) -> Generator[AskGains, Gains, Gains]:
         """Ask for the gains of trials, keep both, and return the gains."""
-        found = yield Trials(drawn)
+        found = yield AskGains(drawn)
         self.values += drawn
         self.gains += found
         return found
 
     def find_fixed(
         self, parts: Sequence[Sequence[Sequence[int]]], moved: Values
-    ) -> Generator[Trials, Gains, frozenset[int]]:
+    ) -> Generator[AskGains, Gains, frozenset[int]]:
         """Return the places of the numbers that have to stay as they are: with those of `moved` the program fails.
 
         A trial changes the numbers of one part, which consists of groups. If it fails, each half of its groups is
@@ -251,7 +252,7 @@ def tuning_steps(numbers: Sequence[Number], seed: int, most: int, objective: Obj
     before: tuple[float, ...] = ()
     after: tuple[float, ...] = ()
     while (count := _next_check(before, after, objective, grounds)) is not None:
-        ours, others = yield Check(trying.best, len(before), count)
+        ours, others = yield AskScores(trying.best, len(before), count)
         before, after = (*before, *ours), (*after, *others)
         if not ours or not others:
             break
@@ -362,9 +363,9 @@ class TuningBench:
         self._own: tuple[float, ...] = ()  # the scores of the program itself
         self.cpu_s = 0.0
 
-    async def answer(self, request: Trials | Check) -> Gains | tuple[Sequence[float], Sequence[float]]:
+    async def answer(self, request: AskGains | AskScores) -> Gains | tuple[Sequence[float], Sequence[float]]:
         """Return what a request asks for; raises as `Judge.evaluate` does."""
-        if isinstance(request, Trials):
+        if isinstance(request, AskGains):
             texts = [write_numbers(self._source, self._numbers, values) for values in request.values]
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             self._known.update(zip(new, await asyncio.gather(*map(self._gain, new)), strict=True))
@@ -505,40 +506,31 @@ def untuned(candidate: CandidateId) -> Responded:
     return Responded(candidate, Reply("", TUNE, fault="this run tunes no more"))
 
 
-@dataclass(frozen=True)
-class Episodes:
-    """Writes the replies of candidates whose numbers are tuned, by trials in the sandbox of the run."""
-
-    task: Task
-    seed: int
-    share: float
-    """The setting `tune`."""
-    grounds: Grounds
-    judge: Judge
-    validation: OpenValidation
-
-    async def reply(self, opened: OpenCandidate, budget: int) -> Responded:
-        """Return the reply to a candidate with the operator TUNE; `budget` is that with which the run began."""
-        source, most = opened.shown, trials_each(self.share, budget)
-        numbers, objective = numbers_of(self.task, source), self.task.objective
-        bench = TuningBench(source, numbers, self.grounds, objective, self.judge, self.validation)
-        tuning = await tune_numbers(bench, numbers, seed_of(self.seed, opened.id), most, objective, self.grounds)
-        return reply_of(opened.id, source, numbers, tuning, objective)
+async def tuned_reply(
+    task: Task, settings: Settings, judge: Judge, validation: OpenValidation, opened: OpenCandidate, budget: int
+) -> Responded:
+    """Return the reply to a candidate with the operator TUNE, by trials; `budget` is that with which the run began."""
+    source, most = opened.shown, trials_each(settings.tune, budget)
+    numbers, objective, grounds = numbers_of(task, source), task.objective, Grounds.of(task, settings.race)
+    bench = TuningBench(source, numbers, grounds, objective, judge, validation)
+    tuning = await tune_numbers(bench, numbers, seed_of(settings.seed, opened.id), most, objective, grounds)
+    return reply_of(opened.id, source, numbers, tuning, objective)
 
 
-def derived_reply(event: Responded, source: str, task: Task, seed: int, most: int, grounds: Grounds) -> Responded:
-    """Return the reply that follows from the gains and scores in `event`, in which the program `source` is tuned.
+def derived_reply(task: Task, settings: Settings, event: Responded, opened: OpenCandidate, budget: int) -> Responded:
+    """Return what `tuned_reply` returns where the trials have the gains and scores in `event`.
 
     It lacks trials, or has others, where the values or the reply do not follow from these.
     """
-    numbers = numbers_of(task, source)
+    source, most = opened.shown, trials_each(settings.tune, budget)
+    numbers, grounds = numbers_of(task, source), Grounds.of(task, settings.race)
     recorded = event.tuning or Tuning((), ())
     gains, at = recorded.gains, 0
-    steps = tuning_steps(numbers, seed_of(seed, event.candidate), most, task.objective, grounds)
+    steps = tuning_steps(numbers, seed_of(settings.seed, opened.id), most, task.objective, grounds)
     try:
         request = next(steps)
         while True:
-            if isinstance(request, Trials):
+            if isinstance(request, AskGains):
                 found = gains[at : at + len(request.values)]
                 if len(found) < len(request.values):
                     fault = f"more than {max(0, len(gains) - 1)} trials, or an earlier plateau"

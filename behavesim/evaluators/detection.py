@@ -80,7 +80,7 @@ def _of_file(place: str) -> tuple[Convention, str] | None:
         return _of_class(place, own[0]), own[0]
     if {"evaluate", "evaluate_stage1"} & {name for node in tree.body for name in _bound_by(node)}:
         return "openevolve", ""
-    if any(_is_algotune(node) for node in classes):
+    if any(is_algotune(node) for node in classes):
         return "algotune", ""
     for function, convention in _BY_FUNCTION.items():
         if function in functions:
@@ -158,7 +158,8 @@ def _first_parameter(function: ast.FunctionDef) -> str:
     return taken[0].arg if taken else ""
 
 
-def _is_algotune(node: ast.ClassDef) -> bool:
+def is_algotune(node: ast.ClassDef) -> bool:
+    """Whether a class has the methods of an AlgoTune task."""
     return {"generate_problem", "solve", "is_solution"} <= {
         each.name for each in node.body if isinstance(each, ast.FunctionDef)
     }
@@ -181,7 +182,7 @@ def _of_class(place: str, name: str) -> Convention:
     for node in classes:
         if node.name == name:
             bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-            if _is_algotune(node):
+            if is_algotune(node):
                 return "algotune"
             methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
             method = _method(node, "evaluate_program")
@@ -207,16 +208,13 @@ def is_evaluator(path: Path) -> bool:
         return False
 
 
-def stages_in(place: str) -> int:
-    """Return how many stages an OpenEvolve evaluator defines: `evaluate_stage1`, 2 and 3, without a gap."""
-    body = tree_of(read_text_file(Path(place), "evaluator"), place).body
-    bound = {name for node in body for name in _bound_by(node)}
-    return next((stage for stage in range(3) if f"evaluate_stage{stage + 1}" not in bound), 3)
-
-
 def most_thresholds(convention: Convention, place: str) -> int:
     """Return how many thresholds an evaluator uses: one for each stage but the last, one for a single stage, else 0."""
-    stages = stages_in(place) if convention == "openevolve" else 0
+    if convention != "openevolve":
+        return 0
+    body = tree_of(read_text_file(Path(place), "evaluator"), place).body
+    bound = {name for node in body for name in _bound_by(node)}
+    stages = next((stage for stage in range(3) if f"evaluate_stage{stage + 1}" not in bound), 3)
     return max(stages - 1, 1) if stages else 0
 
 

@@ -35,11 +35,15 @@ def stated_error(returned: Mapping[str, Any], artifacts: Mapping[str, Any] | Non
             return words.strip()
     for name in (*_VALID, "correct"):
         value = returned.get(name)
-        is_flag = type(value).__name__ in ("bool", "bool_")
         # `correct 0` may count right answers
-        if is_number(value) and not value and (is_flag or name in _VALID):
+        if is_number(value) and not value and (is_flag(value) or name in _VALID):
             return f"the evaluator says {name} {value}"
     return ""
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a value is a truth value of Python or numpy."""
+    return type(value).__name__ in ("bool", "bool_")
 
 
 def choose_score(known: Metrics, metric: str = "", averages: bool = False) -> tuple[float | None, str]:
@@ -54,7 +58,7 @@ def choose_score(known: Metrics, metric: str = "", averages: bool = False) -> tu
         if isinstance(value, float):
             return value, ""
         return None, _NOT_FINITE if name in known else f"it gave no number called {name}; {_names(known)}"
-    counted = {name: value for name, value in known.items() if value != "nan" and not _NO_SCORE.search(name)}
+    counted = _counted(known)
     finite = [value for value in counted.values() if isinstance(value, float)]
     if len(finite) < len(counted):
         return None, _NOT_FINITE
@@ -69,8 +73,12 @@ def averaged(known: Metrics, metric: str = "") -> tuple[str, ...]:
     """Return the names of the metrics that a mean score is made of; () if one number is the score."""
     if metric or "combined_score" in known or "score" in known:
         return ()
-    names = tuple(name for name, value in known.items() if value != "nan" and not _NO_SCORE.search(name))
+    names = tuple(_counted(known))
     return names if len(names) > 1 else ()
+
+
+def _counted(known: Metrics) -> Metrics:
+    return {name: value for name, value in known.items() if value != "nan" and not _NO_SCORE.search(name)}
 
 
 def silent_failure(score: float, metrics: Metrics, feedback: str) -> str:

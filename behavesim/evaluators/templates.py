@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.text import parse, read_text_file
-from behavesim.evaluators.detection import marked_function, tree_of
+from behavesim.evaluators.detection import is_algotune, marked_function, tree_of
 from behavesim.task.evaluated import Convention
 
 
@@ -83,7 +83,7 @@ def _of_algotune(path: Path, program: str) -> Description:
     tree = tree_of(read_text_file(path, "evaluator"), str(path))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     # the methods that a solution needs, and all that stands beside the class but AlgoTune's own
-    task = next(node for node in classes if _solves(node))
+    task = next(filter(is_algotune, classes))
     kept = [node for node in task.body if getattr(node, "name", "") not in ("generate_problem", "is_solution")]
     solver = ast.ClassDef("Solver", [], [], kept, [])
     beside = [node for node in tree.body if node is not task and "AlgoTuneTasks" not in ast.unparse(node)]
@@ -91,10 +91,6 @@ def _of_algotune(path: Path, program: str) -> Description:
     said = path.parent / "description.txt"
     about = read_text_file(said, "text").strip() if said.is_file() else ast.get_docstring(task) or ""
     return Description(f"{text}\n", "", about)
-
-
-def _solves(node: ast.ClassDef) -> bool:
-    return any(isinstance(each, ast.FunctionDef) and each.name == "solve" for each in node.body)
 
 
 def settings_of_reevo(script: Path) -> Mapping[str, str]:

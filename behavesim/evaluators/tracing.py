@@ -118,7 +118,7 @@ def numbers_in(answer: Any) -> list[int] | list[float]:
     else in it becomes one number, equal for equal values. MOST_STEPS are returned at most.
     """
     try:
-        found = _thin_out(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)), MOST_STEPS)
+        found = _thin_out(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)))
         return found if all(isinstance(each, int) for each in found) else [float(each) for each in found]
     except Exception:  # noqa: BLE001 - whatever a program's own objects raise
         return [0]
@@ -132,7 +132,7 @@ def answer_steps(answers: Sequence[Sequence[int] | Sequence[float]]) -> tuple[in
     steps = [[_steps(number, str(place)) for place, number in enumerate(answer)] for answer in answers]
     every = -(-sum(len(each) for answer in steps for each in answer) // MOST_STEPS) or 1
     found = [step for answer in steps for each in answer[::every] for step in each]
-    return tuple(_thin_out(found, MOST_STEPS))
+    return tuple(_thin_out(found))
 
 
 def metric_steps(metrics: Mapping[str, float | str]) -> tuple[int, ...]:
@@ -199,18 +199,18 @@ def _numbers(value: Any, depth: int) -> Iterator[int | float]:
         yield float(value)
     elif (kind := _kind(value)) in "iubf" and hasattr(value, "tolist"):
         flat = value.reshape(-1) if getattr(value, "ndim", 0) else [value]
-        yield from (int(each) if kind in "iub" else float(each) for each in _thin_out(flat, MOST_STEPS))
+        yield from (int(each) if kind in "iub" else float(each) for each in _thin_out(flat))
     elif isinstance(value, Mapping) and depth:
         yield from _numbers(list(value.values()), depth)
     elif isinstance(value, list | tuple) and depth:
-        for each in _thin_out(value, MOST_STEPS):
+        for each in _thin_out(value):
             yield from _numbers(each, depth - 1)
     else:
         yield token(value)
 
 
-def _thin_out(values: Any, most: int) -> Any:
-    return values[:: -(-len(values) // most) or 1]
+def _thin_out(values: Any) -> Any:
+    return values[:: -(-len(values) // MOST_STEPS) or 1]
 
 
 def _kind(value: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,78 +18,58 @@ from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories
 Scores = tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Parting:
-    """The programs that a prompt shows, for words on what they do."""
+def behaviour_in_words(
+    programs: Sequence[CandidateId],
+    scores: Sequence[Scores],
+    best: Scores,
+    objective: Objective,
+    words: InWords,
+    behaviours: Behaviours,
+) -> str:
+    """Return words on where the first and the last of a prompt's programs do something else, on one instance.
 
-    # The programs that the prompt shows, in its order; at least one.
-    programs: tuple[CandidateId, ...]
-    # Their scores.
-    scores: tuple[Scores, ...]
-    words: InWords
-    objective: Objective
-    # The best score so far on each instance, by which a single program's worst one is found; () if unknown.
-    best: Scores = ()
+    For one program they are on its costs on the instance on which it is furthest behind; "" if these are not known.
+    `scores` are those of each program, `best` is the best score so far on each instance, () if unknown. Raises
+    TaskError as `InWords` does.
+    """
+    count, is_cost = len(programs), objective.direction == "minimise"
+    first, last = scores[0], scores[-1]
+    if count == 1 and len(best) == len(first):
+        last = best
+    worse, better = behaviours.algorithm(programs[0]), behaviours.algorithm(programs[-1])
+    # in the order of the difference in score: where that is largest, there is most to say
+    for index in sorted(range(len(first)), key=lambda i: -abs(first[i] - last[i])):
+        if count == 1:
+            return costs_in_words([worse[index]], index, words, is_cost)
+        step = first_difference(worse[index], better[index])
+        if step is not None:
+            if not words.are_given:  # bare numbers of steps say nothing, and the table says who is better
+                return ""
+            pair = worse[index], better[index]
+            one, other = (step_in_words(each, index, step, words) for each in pair)
+            better_there = _who_is_better(first, last, count, index, objective, words)
+            did = (
+                f"What they do: on {words.instance(index)}, programs 1 and {count} {agreement_in_words(step)}. "
+                f"Program 1 {one}; program {count} {other}. {better_there}"
+            )
+            return "\n\n".join(filter(None, [did, costs_in_words(pair, index, words, is_cost, count)]))
+    return "" if count == 1 else f"What they do: programs 1 and {count} do exactly the same, in other words."
 
-    def in_words(self, behaviours: Behaviours) -> str:
-        """Return words on where the first and the last program do something else, on one instance.
 
-        For one program they are on its costs on the instance on which it is furthest behind; "" if these are not known.
-        Raises TaskError as `InWords` does.
-        """
-        programs = self.programs
-        count = len(programs)
-        worse, better = behaviours.algorithm(programs[0]), behaviours.algorithm(programs[-1])
-        # the first instance, in order, on which they differ in behaviour: there the scores differ most
-        for index in self._order():
-            if count == 1:
-                return costs_in_words([worse[index]], index, self.words, self._is_cost)
-            step = first_difference(worse[index], better[index])
-            if step is not None:
-                if not self.words.are_given:  # bare numbers of steps say nothing, and the table says who is better
-                    return ""
-                pair = worse[index], better[index]
-                one, other = (step_in_words(each, index, step, self.words) for each in pair)
-                said = [
-                    f"What they do: on {self.words.instance(index)}, programs 1 and {count} "
-                    f"{agreement_in_words(step)}. Program 1 {one}; program {count} {other}.",
-                    self._who_is_better(index),
-                    costs_in_words(pair, index, self.words, self._is_cost, count),
-                ]
-                return "\n\n".join([" ".join(said[:2]), *filter(None, said[2:])])
-        return "" if count == 1 else f"What they do: programs 1 and {count} do exactly the same, in other words."
-
-    @property
-    def _is_cost(self) -> bool:
-        """Whether lower scores are better, so that steps have costs."""
-        return self.objective.direction == "minimise"
-
-    def _order(self) -> list[int]:
-        """Return the indices of the instances, those first on which the two programs' scores differ most."""
-        # For one program those come first on which it is furthest behind the best of the archive.
-        if len(self.scores) == 1:
-            best = self.best if len(self.best) == len(self.scores[0]) else self.scores[0]
-            return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - best[i]))
-        return sorted(self._indices, key=lambda i: -abs(self.scores[0][i] - self.scores[-1][i]))
-
-    @property
-    def _indices(self) -> range:
-        return range(len(self.scores[0]))
-
-    def _who_is_better(self, index: int) -> str:
-        """Return which program scores better on an instance, and on which other it is the other way round."""
-        count, utility = len(self.scores), self.objective.utility
-        lead = [utility(last) - utility(first) for first, last in zip(self.scores[0], self.scores[-1], strict=True)]
-        if not lead[index]:
-            return "They score the same there."
-        winner, loser = (count, 1) if lead[index] > 0 else (1, count)
-        # scores that differ by little need more digits to be told apart
-        scores = {1: f"{self.scores[0][index]:.6g}", count: f"{self.scores[-1][index]:.6g}"}
-        said = f"Program {winner} is better there: it scores {scores[winner]}, program {loser} {scores[loser]}."
-        other = min(self._indices, key=lambda i: lead[i] * (1 if lead[index] > 0 else -1))
-        if lead[other] * lead[index] >= 0:
-            return said
-        return f"{said} It is the other way round on {self.words.instance(other)}, by {abs(lead[other]):.3g}."
+def _who_is_better(first: Scores, last: Scores, count: int, index: int, objective: Objective, words: InWords) -> str:
+    """Return which of programs 1 and `count` scores better on an instance, and where it is the other way round."""
+    utility = objective.utility
+    lead = [utility(ours) - utility(theirs) for theirs, ours in zip(first, last, strict=True)]
+    if not lead[index]:
+        return "They score the same there."
+    winner, loser = (count, 1) if lead[index] > 0 else (1, count)
+    # scores that differ by little need more digits to be told apart
+    scores = {1: f"{first[index]:.6g}", count: f"{last[index]:.6g}"}
+    said = f"Program {winner} is better there: it scores {scores[winner]}, program {loser} {scores[loser]}."
+    other = min(range(len(lead)), key=lambda i: lead[i] * (1 if lead[index] > 0 else -1))
+    if lead[other] * lead[index] >= 0:
+        return said
+    return f"{said} It is the other way round on {words.instance(other)}, by {abs(lead[other]):.3g}."
 
 
 def step_in_words(trajectory: AlgorithmRun, index: int, step: int, words: InWords) -> str:

@@ -12,7 +12,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.tokens import estimate_tokens
 from behavesim.programs.answer import add_fence
 from behavesim.programs.functions import without_docstrings
-from behavesim.prompts.behaviour_diff import Parting
+from behavesim.prompts.behaviour_diff import behaviour_in_words
 from behavesim.prompts.feedback import (
     ANGLE,
     DEFERRED,
@@ -172,12 +172,13 @@ class Prompts:
             prompt = replace(prompt, text=with_advice(prompt.text, state, asked.candidate))
         # last, and within the tokens that the rest leaves: these words are the first that a prompt can do without
         scores = tuple(each.scores for each in members)
-        parting = Parting(programs, scores, self.in_words, self.objective, state.tried.best_scores)
         # also where no text has $tried: until it is called, all trajectories are held
         groups = behaviours.behaviour_groups()
         told = {
             "tried": lambda: groups_in_words(groups, attempts_in_words(state, members, asked.prompt.operator)),
-            "behaviour": lambda: parting.in_words(behaviours),
+            "behaviour": lambda: behaviour_in_words(
+                programs, scores, state.tried.best_scores, self.objective, self.in_words, behaviours
+            ),
         }
         prompt = fill_within_budget(prompt, told, self.settings.prompt_tokens)
         return replace(asked, prompt=self._at_an_angle(prompt, asked, state))

@@ -6,6 +6,9 @@ import json
 import logging
 import os
 import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hmac import compare_digest
 from http import HTTPStatus
 from pathlib import Path
@@ -38,6 +41,19 @@ def write_address(folder: Path, url: str, token: str) -> Path:
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         json.dump({"url": url, "token": token}, opened)
     return file
+
+
+@contextmanager
+def bind_loopback(port: int, purpose: str) -> Iterator[socket.socket]:
+    """Yield a socket bound to a port of this machine alone; UsageError, which begins with `purpose`, if it is taken."""
+    with socket.socket() as bound:
+        # a server that just ended is no obstacle
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise UsageError(f"{purpose} at port {port}: {error.strerror}; choose another") from None
+        yield bound
 
 
 def server_log() -> logging.Logger:

@@ -243,9 +243,10 @@ def score_domain(values: Sequence[float], template: float | None, best: float | 
     return [start if worst > start else low, high] if is_less else [-high, -start if worst > start else -low]
 
 
-def _thinned(rows: Sequence[Any], most: int) -> list[Any]:
-    step = max(1.0, len(rows) / most)
-    return [rows[int(place * step)] for place in range(min(len(rows), most))]
+def _thinned(rows: Sequence[Any]) -> list[Any]:
+    """Return at most DOTS of the rows, at even steps."""
+    step = max(1.0, len(rows) / DOTS)
+    return [rows[int(place * step)] for place in range(min(len(rows), DOTS))]
 
 
 # What the axis across can show, as a reader chooses, and the field of it.
@@ -295,7 +296,7 @@ def convergence_chart(
         worth = None if worth is None else 100 * worth if by_gap else worth
         return {**(moments[asked - 1] if moments else {}), "asked": asked, field: worth, **more}
 
-    points = [used(each["candidate"] + 1, each[field], candidate=each["candidate"]) for each in _thinned(dots, DOTS)]
+    points = [used(each["candidate"] + 1, each[field], candidate=each["candidate"]) for each in _thinned(dots)]
     steps = [used(each.asked, getattr(each, field), candidate=each.candidate) for each in improvements]
     ten = [used(each.asked, each.top10_gap) for each in checkpoints if by_gap and each.top10_gap is not None]
     lines = {"mean of the ten best": ten, "best so far": [*steps, used(end, getattr(improvements[-1], field))]}
@@ -747,7 +748,7 @@ def scatter_chart(
     look = {"filled": True, "size": 70, "color": SECOND, "opacity": 1, "cursor": "pointer"}
     spec = {
         "params": [*params, CHOSEN],
-        "data": {"values": _thinned(points, DOTS)},
+        "data": {"values": _thinned(points)},
         "transform": [
             {"calculate": "datum[along]", "as": "x"},
             {"calculate": "datum[up]", "as": "y"},

@@ -24,7 +24,7 @@ from behavesim.task.evaluated import separate_files
 # The first parts of a report in its JSON document, behind the summary; the other fields of RunReport follow.
 FIRST_PARTS = ("convergence", "islands", "clusters", "joins", "failures", "distinct", "diversity")
 # Fields of RunReport that are no key there, or are one only if they have a value.
-OTHER_FIELDS = ("origin", "summary", "details", "held_out", "shifted", "run")
+OTHER_FIELDS = ("origin", "summary", "held_out", "shifted", "run")
 
 # A row of a file: its values by the names of their columns.
 Row = Mapping[str, Any]
@@ -198,7 +198,10 @@ def write_export(run: Run, folder: Path, every: bool = False) -> int:
     the run's journal cannot be read.
     """
     programs = [each for each in run.candidates if each.source] if every else run.ranked()
-    suffix = _suffix_of(run)
+    try:
+        suffix = run.task().suffix
+    except UsageError:  # programs can be read without their task
+        suffix = ".py"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -211,13 +214,6 @@ def write_export(run: Run, folder: Path, every: bool = False) -> int:
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}; name another folder") from None
     return len(programs)
-
-
-def _suffix_of(run: Run) -> str:
-    try:
-        return run.task().suffix
-    except UsageError:  # programs can be read without their task
-        return ".py"
 
 
 def _write(path: Path, source: str, headline: str, suffix: str) -> None:

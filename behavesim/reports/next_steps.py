@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary import Summary, given_up
+from behavesim.analysis.summary import given_up
 from behavesim.base.config import Settings
 from behavesim.base.text import count_noun, one_line
 from behavesim.engine.caps import BY_NAME
 from behavesim.proposers.proposer import keeps_requests
 from behavesim.reports.words import rejections
-from behavesim.store.reading import read_reply
+from behavesim.state.events import Responded
+from behavesim.store.reading import read_last
 
 if TYPE_CHECKING:
     from behavesim.analysis.report import RunReport
@@ -89,9 +90,9 @@ def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
     ((usual, _),) = Counter(each.reason or "" for each in rejected).most_common(1)
     example = next(each for each in reversed(rejected) if each.reason == usual)
     lines = [f"such as candidate {example.candidate} ({one_line(example.message or usual, SHOWN)})"]
-    reply = read_reply(run.folder.journal, example.candidate)
-    if reply is not None and reply.text.strip():
-        lines.append(f"whose reply was: {one_line(reply.text, SHOWN)}")
+    response = read_last(run.folder.journal, example.candidate, Responded)
+    if response is not None and response.reply.text.strip():
+        lines.append(f"whose reply was: {one_line(response.reply.text, SHOWN)}")
     is_offline = run.settings.proposer == "genetic"
     return [*lines, ADVICE.get(usual, OTHER_GRAMMAR if is_offline else OTHER_MODEL)]
 
@@ -102,9 +103,14 @@ def _usual_reasons(rejected: Sequence[Candidate]) -> str:
 
 def next_steps(run: RunReport, name: str, is_full: bool) -> dict[str, str]:
     """Return up to three commands for the run called `name`, without "behavesim", and what each shows."""
-    is_untried = run.top and not run.held_out and run.details().has_held_out
+    is_untried = run.top and not run.held_out and run.details.has_held_out
+    go_on = {"finished": "", "failed": "go on, once the cause is mended"}.get(run.summary.state, "go on with it")
+    if run.summary.state == "running":
+        first = {f"watch {name}": "follow it"}
+    else:
+        first = {f"resume {name}": go_on} if go_on else {}
     steps = {
-        **_going_on(run.summary, name),
+        **first,
         **({f"report {name} --held-out": "on unseen instances"} if is_untried else {}),
         **({} if is_full else {f"report {name} --full": "all sections"}),
         f"report {name} --html page.html": "as a page",
@@ -117,10 +123,3 @@ def next_steps_of_several(names: Sequence[str], is_full: bool) -> dict[str, str]
     is_more = not is_full and len(names) <= MOST_NAMES
     of_all = {f"report {' '.join(names)} --full": "all tables"} if is_more else {}
     return {f"report {names[0]}": "one run by itself", **of_all}
-
-
-def _going_on(summary: Summary, name: str) -> dict[str, str]:
-    if summary.state == "running":
-        return {f"watch {name}": "follow it"}
-    what = {"finished": "", "failed": "go on, once the cause is mended"}.get(summary.state, "go on with it")
-    return {f"resume {name}": what} if what else {}

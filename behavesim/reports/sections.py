@@ -271,9 +271,8 @@ def _operators(of: OneRun) -> Section:
 
 
 def _throughput(of: OneRun) -> Section:
-    return (
-        Section("throughput", "") if of.report.run is None else _of_table("throughput", throughput_table(of.report.run))
-    )
+    run = of.report.run
+    return Section("throughput", "") if run is None else _of_table("throughput", throughput_table(run))
 
 
 def _islands(of: OneRun) -> Section:
@@ -410,7 +409,7 @@ def _making(of: OneRun) -> Section:
     }
     settings = tuple((each.name, each.value, each.default or None) for each in made.settings)
     columns = Column("name", title="setting"), Column("value"), Column("default")
-    changes = () if workers is None else tuple((_moment(each.at), each.text) for each in workers.changes)
+    changes = () if workers is None else tuple((_moment(each.at.timestamp()), each.text) for each in workers.changes)
     tables = (
         facts_table("making", "", facts),
         Table("settings", "settings that differ from their defaults", columns, settings),

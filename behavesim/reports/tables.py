@@ -79,7 +79,9 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         "rejected": rejections(summary.rejected) or None,
         "tuned": _tuned(summary),
         **_progress_facts(summary),
-        **_best_facts(summary),
+        # while no candidate is better than the template, "best" is the template
+        "best": _program(summary.best_program),
+        "best candidate": None if summary.beats_template else _program(summary.best),
         "recommended": _recommended_text(summary),
         "top-10 gap": top10,
         "chance": noise_text(summary.noise),
@@ -212,12 +214,6 @@ def _progress_facts(summary: Summary) -> dict[str, str]:
     return {"progress": progress(template.score, best.score, gain, summary.unit, is_finished, summary.told_apart)}
 
 
-def _best_facts(summary: Summary) -> dict[str, str]:
-    # If no candidate is better than the template, "best" is the template, and "best candidate" the best of them.
-    best = {"best": _program(summary.best_program)}
-    return best if summary.beats_template else {**best, "best candidate": _program(summary.best)}
-
-
 def _best_score_and_gap(summary: Summary) -> tuple[float | str | None, float | None]:
     program = summary.best_program
     if program is None:
@@ -262,6 +258,3 @@ def _time(summary: Summary) -> str:
     seconds = summary.seconds
     known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)
     return f"{known}, {frequency(summary.asked / seconds)}" if seconds > 0 and summary.asked else known
-
-
-# Lay out the comparison of several runs as tables.

@@ -26,7 +26,6 @@ from behavesim.sandbox.frames import frame_limit
 from behavesim.sandbox.messages import FORK, KILL, NO_BLOCK, REQUEST, Assignment, ProcessEnd, Ready, encode_source
 
 if TYPE_CHECKING:
-    from behavesim.sandbox.limits import Limits
     from behavesim.task.verdict import Block
 
 # Environment variables of this process that a zygote gets: without them some interpreters find no libraries.
@@ -153,7 +152,9 @@ class ZygoteConnection:
         """
         with open_socket_pair() as (own_socket, child_socket), self._job() as job:
             own_socket.setblocking(False)
-            most = self._frame_limit if block is None else block_frame_limit(block, self._limits)
+            most = self._frame_limit
+            if block is not None:
+                most = frame_limit(block.size, self._limits.times(block.share).output)
             exchange = asyncio.create_task(self._exchange(own_socket, encode_source(source), job, most))
             try:
                 self._request(FORK, job, child_socket, *program_sockets, block=block)
@@ -288,11 +289,6 @@ class ZygoteConnection:
             self._ready.set_result(ready)
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
             waiting.set_result(ProcessEnd(**message))
-
-
-def block_frame_limit(block: Block, limits: Limits) -> int:
-    """Return the most bytes of a frame for a block; `limits` are those on the instances of the split."""
-    return frame_limit(block.size, limits.times(block.share).output)
 
 
 @contextlib.contextmanager

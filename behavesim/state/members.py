@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from behavesim.state.events import (
-    TEMPLATE,
     TUNE,
     Asked,
     CandidateId,
@@ -73,27 +72,30 @@ class Member:
     @classmethod
     def of(cls, evaluated: Evaluated, utility: float, opened: OpenCandidate | None = None) -> Member:
         """Return an evaluated program as a member; `opened` is its open candidate, None for the template."""
-        asked = None if opened is None else opened.asked
-        compared = None if opened is None else opened.compared
-        return cls(
+        template = cls(
             evaluated.candidate,
             evaluated.source,
             evaluated.score,
-            utility=utility,
-            thought=evaluated.thought,
-            program_hash=evaluated.program_hash,
-            parents=() if asked is None else asked.parents,
-            operator="template" if asked is None else asked.prompt.operator,
-            origin=None if asked is None else asked.group,
+            utility,
+            evaluated.thought,
+            evaluated.program_hash,
             scores=evaluated.scores,
             cpu_s=evaluated.cpu_s or None,  # 0 where an older version did not measure it
             counted_s=evaluated.counted_s,
-            similarity={} if compared is None else compared.to_members,
             metrics=evaluated.metrics,
             feedback=evaluated.feedback,
-            raced=() if opened is None else opened.raced,
-            race_ended=None if opened is None else opened.race_ended,
-            tuning=None if opened is None else opened.tuning,
+        )
+        if opened is None:
+            return template
+        return replace(
+            template,
+            parents=opened.asked.parents,
+            operator=opened.asked.prompt.operator,
+            origin=opened.asked.group,
+            similarity={} if opened.compared is None else opened.compared.to_members,
+            raced=opened.raced,
+            race_ended=opened.race_ended,
+            tuning=opened.tuning,
         )
 
     @property
@@ -116,7 +118,7 @@ class OpenCandidate:
     # The thought of its first rejected reply that had one, or "". Replies to repairs describe the fix instead. If its
     # numbers are tuned, it is that of its parent.
     idea: str = ""
-    # The text of the program to which edits in a reply apply: `first_parent_source` of its first prompt.
+    # The text of the program to which edits in a reply apply: of its first parent in the archive, else the template's.
     shown: str = ""
     # The utility of the best program that its first prompt showed; None if unknown.
     baseline_utility: float | None = None
@@ -155,19 +157,6 @@ class OpenCandidate:
     def is_feasible(self) -> bool:
         """Whether its program was evaluated and has a score."""
         return isinstance(self.outcome, Evaluated)
-
-
-def first_parent_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
-    """Return the text of the first of its parents that is in `members`, else the template's; "" for neither."""
-    # called when the candidate is asked for: a later eviction could change the answer
-    shown = [members[program] for program in (*asked.parents, TEMPLATE) if program in members]
-    return shown[0].source if shown else ""
-
-
-def best_parent_utility(asked: Asked, members: Mapping[CandidateId, Member]) -> float | None:
-    """Return the highest utility of its parents in `members`, or of the template; None if none is there."""
-    shown = [members[program].utility for program in asked.parents or (TEMPLATE,) if program in members]
-    return max(shown, default=None)
 
 
 @dataclass(frozen=True)

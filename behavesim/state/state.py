@@ -46,7 +46,7 @@ from behavesim.state.events import (
     RunStopped,
     note_number,
 )
-from behavesim.state.members import Group, Member, Note, OpenCandidate, best_parent_utility, first_parent_source
+from behavesim.state.members import Group, Member, Note, OpenCandidate
 from behavesim.state.race import FreshRace
 from behavesim.state.views import ModelRecord, PromptHistory, Tally, add_to_record
 from behavesim.task import Objective
@@ -113,8 +113,6 @@ class RunState:
     """Whether programs were tried on all instances of the validation split, without a race."""
     portfolio: PortfolioChosen | None = None
     """The latest portfolio since the start or the last fork; None if none was chosen."""
-    portfolio_of: int | None = None
-    """Number of this run's registered candidates that `portfolio` was chosen from; None if none was chosen."""
     tally: Tally = field(default_factory=Tally)
     """Counts of outcomes and requests."""
 
@@ -177,11 +175,14 @@ class RunState:
             self.injected.remove(program)
         else:
             raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
+        # looked up now: a later eviction could change the answer
+        parents = event.parents or (TEMPLATE,)
+        shown = [self.members[each] for each in (*parents, TEMPLATE) if each in self.members]
         self.open[event.candidate] = OpenCandidate(
             event,
             idea="" if parent is None else parent.thought,
-            shown=first_parent_source(event, self.members),
-            baseline_utility=best_parent_utility(event, self.members),
+            shown=shown[0].source if shown else "",
+            baseline_utility=max((each.utility for each in shown if each.candidate in parents), default=None),
             question=question,
         )
         if event.parents and parent is None:
@@ -248,8 +249,12 @@ class RunState:
             raise JournalError(f"candidate {event.candidate} is judged on instances to which it did not go on")
         opened.gone_on = None
         if event.reason:
-            assert isinstance(opened.outcome, Evaluated), "only what is feasible goes on"
-            opened.outcome, opened.raced = rejected_in_race(opened.outcome, event), ()
+            found = opened.outcome
+            assert isinstance(found, Evaluated), "only what is feasible goes on"
+            why = Rejected(event.candidate, "evaluation", event.reason, event.message, found.source, found.thought)
+            program_hash, copy_of, cpu_s = found.program_hash, found.copy_of, found.cpu_s
+            opened.outcome = replace(why, program_hash=program_hash, copy_of=copy_of, cpu_s=cpu_s)
+            opened.raced = ()
             self.tally.take_failure_in_race(event.reason)
         else:
             opened.raced += event.scores
@@ -374,7 +379,7 @@ class RunState:
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
                 self.failure, self.used_budgets = "", []
                 # they were chosen under other settings, and perhaps by another `validation` split
-                self.recommended = self.recommended_of = self.portfolio = self.portfolio_of = self.fresh = None
+                self.recommended = self.recommended_of = self.portfolio = self.fresh = None
                 self.is_racing = False
                 self.batched.clear()  # left to the run that paid for it: whoever reads a batch deletes its files
             case RunResumed():
@@ -401,7 +406,7 @@ class RunState:
                     self.fresh, self.used_validation = None, True
                 self.recommended, self.recommended_of, self.is_racing = event, self.registered, False
             case PortfolioChosen():
-                self.portfolio, self.portfolio_of = event, self.registered
+                self.portfolio = event
                 self.used_validation |= bool(event.validation)
             case _:
                 assert_never(event)
@@ -506,12 +511,6 @@ class RunState:
         if not isinstance(candidate.outcome, Evaluated):
             raise JournalError(f"candidate {candidate.id} is not feasible, and cannot be a member of the archive")
         return Member.of(candidate.outcome, self.objective.utility(candidate.outcome.score), candidate)
-
-
-def rejected_in_race(outcome: Evaluated, event: Raced) -> Rejected:
-    """Return the outcome of a feasible candidate that failed on further instances."""
-    program = {name: getattr(outcome, name) for name in ("source", "thought", "program_hash", "copy_of", "cpu_s")}
-    return Rejected(event.candidate, "evaluation", event.reason, event.message, **program)
 
 
 def text_hash(text: str) -> bytes:

@@ -79,9 +79,8 @@ class Tally:
         elif outcome.candidate != TEMPLATE:
             self.feasible += 1
             self.repeated_programs += outcome.copy_of is not None
-            behaviour = hash(
-                pack_states(outcome.trajectories)
-            )  # collisions are fine for a count; decisions compare in full
+            # collisions are fine for a count; decisions compare in full
+            behaviour = hash(pack_states(outcome.trajectories))
             is_repeated = behaviour in self._behaviours
             self.repeated_behaviours += is_repeated
             self.recent_repeats.append(is_repeated)
@@ -170,8 +169,8 @@ class PromptHistory:
             self.failures.append(Failed(registered.asked.parents, replace(outcome, source="")))
         elif isinstance(outcome, Evaluated):
             self.ran += 1
-            better = max if objective.direction == "maximise" else min
-            self.best_scores = tuple(map(better, self.best_scores or outcome.scores, outcome.scores))
+            known = self.best_scores or outcome.scores
+            self.best_scores = tuple(map(objective.best, zip(known, outcome.scores, strict=False)))
             if outcome.thought and not registered.is_tuned:
                 self._take_idea(Idea(outcome.score, outcome.candidate, outcome.thought), objective)
                 asked = registered.asked

@@ -217,7 +217,7 @@ def read_first_time(path: Path) -> float | None:
     return None
 
 
-def read_last_event(path: Path) -> int:
+def last_event_number(path: Path) -> int:
     """Return the number of the last event, 0 if there is none."""
     [(last,)] = _rows(path, "SELECT coalesce(max(seq), 0) FROM events")
     return int(last)

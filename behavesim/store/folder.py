@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from behavesim.base.errors import JournalError, RunInUse, UsageError, nearest
 from behavesim.base.notices import Notice
 from behavesim.base.text import count_noun, printable, with_header
-from behavesim.store.database import read_first_time, read_last_event
+from behavesim.store.database import last_event_number, read_first_time
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
@@ -219,7 +219,7 @@ class RunFolder:
     def has_begun(self) -> bool:
         """Whether the journal can be read and has an event; otherwise there is nothing to resume."""
         try:
-            return read_last_event(self.journal) > 0
+            return last_event_number(self.journal) > 0
         except JournalError:
             return False
 
@@ -338,29 +338,22 @@ class Inbox:
         """
         found = [(path.name, _read(path)) for path in sorted(self.path.glob(f"*{suffix}")) if path.is_file()]
         if suffix == ADVICE:
-            return [(name, text) for name, text in found if isinstance(text, str)]
-        return [(name, text if isinstance(text, str) else f"# cannot be read: {text.why}") for name, text in found]
+            return [(name, text) for name, (text, why) in found if not why]
+        return [(name, f"# cannot be read: {why}" if why else text) for name, (text, why) in found]
 
     def remove(self, name: str) -> None:
         """Delete the file `name` of the folder; do nothing if it is gone. Raises OSError if it cannot be deleted."""
         (self.path / name).unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
-class _Unread:
-    """Why the text of a file was not read."""
-
-    why: str
-
-
-def _read(path: Path) -> str | _Unread:
-    """Return the text of a file, or why it is too long or cannot be read."""
+def _read(path: Path) -> tuple[str, str]:
+    """Return the text of a file and "", or "" and why it is too long or cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(LONGEST + 1)
     except OSError as error:
-        return _Unread(error.strerror or type(error).__name__)
-    return text if len(text) <= LONGEST else _Unread(f"it has more than {LONGEST:,} characters")
+        return "", error.strerror or type(error).__name__
+    return (text, "") if len(text) <= LONGEST else ("", f"it has more than {LONGEST:,} characters")
 
 
 # Tries to take the lock, and seconds between them. `is_held` of another process may hold it for an instant. And if the

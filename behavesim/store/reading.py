@@ -9,7 +9,7 @@ import json
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import (
@@ -20,17 +20,16 @@ from behavesim.state.events import (
     Evaluated,
     Event,
     FreshScored,
-    Prompt,
     Raced,
     Recommended,
     Rejected,
-    Reply,
     Responded,
 )
 from behavesim.store.codec import decode
 from behavesim.store.database import check_time, open_database, unreadable
 from behavesim.trajectory import Behaviour
 
+E = TypeVar("E", Asked, Responded)
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 
 
@@ -82,30 +81,13 @@ def outcome_of(path: Path, rows: Iterable[Sequence[Any]]) -> Evaluated | Rejecte
     raise JournalError(f"{path} has no outcome of a program that was tried; `behavesim verify` lists what is damaged")
 
 
-def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
-    """Return a candidate's last reply, None if it had none."""
-    event = read_response(path, candidate)
-    return None if event is None else event.reply
-
-
-def read_response(path: Path, candidate: CandidateId) -> Responded | None:
-    """Return a candidate's last reply with what was tried to tune its numbers, None if it had none."""
-    event = _last(path, candidate, Responded)
-    return event if isinstance(event, Responded) else None
-
-
-def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:
-    """Return the last prompt for a candidate, None if there was none."""
-    event = _last(path, candidate, Asked)
-    return event.prompt if isinstance(event, Asked) else None
-
-
-def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
-    """Return a candidate's last event of a type, None if it has none."""
+def read_last(path: Path, candidate: CandidateId, kind: type[E]) -> E | None:
+    """Return a candidate's last event of a type, `Asked` with its prompt or `Responded`; None if it has none."""
     query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
     with open_database(path) as connection:
         row = connection.execute(query, (candidate, kind.__name__)).fetchone()
-        return None if row is None else event_of(path, row)
+        event = None if row is None else event_of(path, row)
+    return event if isinstance(event, kind) else None
 
 
 def event_of(path: Path, row: Sequence[Any]) -> Event:

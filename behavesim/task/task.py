@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -67,6 +67,10 @@ class Objective:
     def utility(self, score: float) -> float:
         """Return the score if the objective is to maximise, else its negative: higher is always better."""
         return score if self.direction == "maximise" else -score
+
+    def best(self, scores: Iterable[float]) -> float:
+        """Return the best of some scores, at least one."""
+        return max(scores, key=self.utility)
 
     def gap(self, score: float) -> float | None:
         """Return how much worse the score is than `best_known`, as a fraction of it: 0.1 is 10 % worse, -0.1 better.

@@ -82,7 +82,7 @@ def test_the_workers_of_a_cluster_are_those_that_the_log_names(tmp_path: Path) -
     found = provenance_of(run).workers
     assert found is not None and found.serving == "1 worker (one)" and found.per_minute
     assert [change.text for change in found.changes][1:] == [lost, "the cluster: 1 worker (one)"]
-    assert found.since == found.changes[-1].at >= run.events_at[0] // 1
+    assert found.since == found.changes[-1].at.timestamp() >= run.events_at[0] // 1
 
 
 def test_a_log_that_cannot_be_read_says_nothing_of_workers(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import pytest
 from behavesim.engine.tuning import (
     MOST_FRESH,
     REPEATS,
-    Check,
+    AskGains,
+    AskScores,
     Grounds,
-    Trials,
     Tuner,
     TuningBench,
     best_trial,
@@ -126,7 +126,7 @@ async def test_a_plateau_ends_it_and_no_text_is_run_twice() -> None:
     assert not is_better(found, DOWN)
     bench = TuningBench(SOURCE, NUMBERS, FRESH, DOWN, judge, on_validation(judge))
     judge.sources.clear()
-    trials = Trials(((0.05, 30.0, 3.0), (0.05, 30.0, 4.0), (0.05, 30.0, 3.0)))
+    trials = AskGains(((0.05, 30.0, 3.0), (0.05, 30.0, 4.0), (0.05, 30.0, 3.0)))
     await bench.answer(trials)
     await bench.answer(trials)
     assert len(judge.sources) == 4 and len(set(judge.sources)) == 2
@@ -146,7 +146,7 @@ def tried(works: Callable[[tuple[float, ...]], bool], most: int = 60) -> Tuning:
     """What is tried of STRUCTURE where each trial that does not work fails, and the others gain what `a` gains."""
     steps = tuning_steps(tunable_numbers(STRUCTURE), 3, most, DOWN, FRESH)
     request = next(steps)
-    while isinstance(request, Trials):
+    while isinstance(request, AskGains):
         request = steps.send([1 - abs(np.log(each[0] / 0.2)) if works(each) else None for each in request.values])
     with pytest.raises(StopIteration) as ended:
         steps.send(((), ()))
@@ -251,11 +251,11 @@ def test_there_are_at_most_so_many_trials(most: int, blocks: tuple[int, ...]) ->
     steps = tuning_steps(NUMBERS, 0, most, DOWN, FRESH)
     next(steps)
     request, asked = steps.send([0.0]), list[int]()
-    while isinstance(request, Trials):
+    while isinstance(request, AskGains):
         asked.append(len(request.values))
         request = steps.send([0.1 - place for place in range(len(request.values))])
     assert tuple(asked) == blocks
-    assert isinstance(request, Check) and (request.seen, request.count) == (0, 10)
+    assert isinstance(request, AskScores) and (request.seen, request.count) == (0, 10)
 
 
 @pytest.mark.parametrize(("gain", "seen"), [(-0.01, (10,)), (0.1, (10, 10, 20, 40)), (1.0, (10, 10)), (5.0, (10,))])
@@ -265,7 +265,7 @@ def test_the_check_goes_on_as_long_as_it_could_still_tell(gain: float, seen: tup
     steps.send([0.0])
     request, counts, tuning = steps.send([0.1]), list[int](), None
     while tuning is None:
-        assert isinstance(request, Check) and request.seen == sum(counts)
+        assert isinstance(request, AskScores) and request.seen == sum(counts)
         counts.append(request.count)
         luck = [1.0 if place % 2 else -1.0 for place in range(request.count)]
         try:

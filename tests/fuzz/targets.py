@@ -29,10 +29,10 @@ from behavesim.state.state import RunState
 from behavesim.store import codec
 from behavesim.store.database import (
     count_registered,
+    last_event_number,
     new_journal,
     progress,
     read_first_time,
-    read_last_event,
 )
 from behavesim.store.reading import read_events, read_trajectories
 from behavesim.task import Objective, Task, TaskReference, instances_of
@@ -237,7 +237,7 @@ def _read(path: Path) -> None:
         lambda: read_trajectories(path, [*candidates, 0]),
         *(
             lambda: read_first_time(path),
-            lambda: read_last_event(path),
+            lambda: last_event_number(path),
             lambda: count_registered(path),
             lambda: progress(path),
         ),

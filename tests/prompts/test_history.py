@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
-from behavesim.prompts.behaviour_diff import Parting
+from behavesim.prompts.behaviour_diff import behaviour_in_words
 from behavesim.prompts.feedback import tuning_in_words
 from behavesim.prompts.shown import (
     LISTED_IDEA,
@@ -25,8 +25,19 @@ from behavesim.prompts.shown import (
 )
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Advised, Asked, Evaluated, NoteAsked, Prompt, Rejected, Reply, Responded, Tuning
-from behavesim.state.members import TEMPLATE, Member, Note, OpenCandidate
+from behavesim.state.events import (
+    TEMPLATE,
+    Advised,
+    Asked,
+    Evaluated,
+    NoteAsked,
+    Prompt,
+    Rejected,
+    Reply,
+    Responded,
+    Tuning,
+)
+from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.state.views import IDEAS, BehaviourGroup, BehaviourGroups, Failed, Idea, PromptHistory
 from behavesim.task import InWords, Objective, TaskReference, rank_words
@@ -269,10 +280,9 @@ def test_every_prompt_with_programs_says_how_far_the_run_has_come() -> None:
 
 def test_a_single_program_is_told_where_its_cost_arises() -> None:
     near = [0, *range(1, 50)]
-    parting = Parting((1,), ((7.0,) * 5,), TSP, TSP.task.objective, (7.0, 6.0, 5.0, 7.0, 7.0))
     behaviours = Behaviours(BehaveSim(normaliser=50))
     behaviours.apply(Evaluated(1, "", 7.0, (7.0,) * 5, [Trajectory.prefixes(near)] * 5), [1])
-    text = parting.in_words(behaviours)
+    text = behaviour_in_words((1,), [(7.0,) * 5], (7.0, 6.0, 5.0, 7.0, 7.0), TSP.task.objective, TSP, behaviours)
     assert text.startswith("What the four quarters of the steps cost on instance 3 (50 cities, uniform): the program ")
     assert ". The costliest step of the program above is number " in text
 

@@ -50,11 +50,11 @@ def inner(*kinds: type[Any]) -> Iterator[type[Any]]:
 
 
 def _keys(kind: type[Any]) -> Iterator[str]:
-    """The keys of a document: fields, and in place of a report's details what is read from them."""
+    """The keys of a document: fields, and what is read from a report's details."""
     for name in (field.name for field in fields(kind)):
-        if name == "details":
+        if (kind, name) == (RunReport, "run"):
             yield from ("clusters", "joins", "diversity")
-        elif name not in LEFT_OUT and (kind, name) != (RunReport, "run"):
+        elif name not in LEFT_OUT:
             yield name
 
 

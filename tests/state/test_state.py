@@ -465,10 +465,10 @@ class TestSessions:
         events = [STARTED, *failed(0), recommended, portfolio, *(failed(1) if later else ())]
         state = state_after(*events)
         assert (state.recommended, state.recommended_of, state.has_recommended) == (recommended, 1, not later)
-        assert (state.portfolio, state.portfolio_of) == (portfolio, 1)
+        assert state.portfolio == portfolio
         state.apply(RunForked("first", STARTED.settings, {}))
         assert (state.recommended, state.recommended_of, state.has_recommended) == (None, None, False)
-        assert (state.portfolio, state.portfolio_of) == (None, None)
+        assert state.portfolio is None
 
 
 @pytest.mark.parametrize(

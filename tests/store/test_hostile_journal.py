@@ -12,11 +12,11 @@ import pytest
 
 from behavesim.audit.damage import list_damages, read_damaged
 from behavesim.base.errors import JournalError
-from behavesim.state.events import Added, Compared, Evaluated, NotAdded, NoteReceived, Regrouped
+from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded, NoteReceived, Regrouped, Responded
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode_whole, encode
 from behavesim.store.database import progress, read_first_time
-from behavesim.store.reading import read_events, read_outcome, read_prompt, read_reply, read_trajectories
+from behavesim.store.reading import read_events, read_last, read_outcome, read_trajectories
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory, pack
 from tests.fuzz.seeds import journal
@@ -108,13 +108,13 @@ def test_whatever_is_in_the_columns_of_a_journal_readers_say_which_event_cannot_
     assert all(line.isprintable() for line in list_damages(path))
 
 
-@pytest.mark.parametrize(("read", "kind"), [(read_prompt, "Asked"), (read_reply, "Responded")])
-def test_what_is_read_of_one_candidate_is_an_event_or_damage(path: Path, read: Callable[..., Any], kind: str) -> None:
-    assert (read(path, 0) is None, read(path, 77)) == (False, None)
+@pytest.mark.parametrize("kind", [Asked, Responded])
+def test_what_is_read_of_one_candidate_is_an_event_or_damage(path: Path, kind: type[Any]) -> None:
+    assert (read_last(path, 0, kind) is None, read_last(path, 77, kind)) == (False, None)
     with anything_goes(path) as db:
-        db.execute("UPDATE events SET payload = '[1' WHERE candidate = 0 AND type = ?", (kind,))
+        db.execute("UPDATE events SET payload = '[1' WHERE candidate = 0 AND type = ?", (kind.__name__,))
     with pytest.raises(JournalError, match=r"event \d+ cannot be read: .*behavesim verify"):
-        read(path, 0)
+        read_last(path, 0, kind)
 
 
 @pytest.mark.parametrize("damaged", ["zeroblob(20)", "x'ff000000'"])

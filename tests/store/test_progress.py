@@ -9,7 +9,7 @@ import pytest
 from behavesim.base.errors import JournalError
 from behavesim.base.tokens import Usage
 from behavesim.state.events import Added, NotAdded, Recommended, Reply, Responded, RunForked, RunStarted
-from behavesim.store.database import Progress, count_registered, progress, read_last_event
+from behavesim.store.database import Progress, count_registered, last_event_number, progress
 from tests.store.written import written
 
 COUNTED = Usage(prompt=100, cached=40, completion=20, reasoning=None)
@@ -21,7 +21,7 @@ def test_candidates_and_calls_are_counted_with_their_tokens(tmp_path: Path) -> N
     events = [RunStarted({}, {}, "none"), *replies, Added(0, "1"), NotAdded(1), NotAdded(2)]
     path = written(tmp_path / "run.db", events)
     assert progress(path) == Progress(3, False, 3, 207, 43)
-    assert (count_registered(path), read_last_event(path)) == (3, 6)
+    assert (count_registered(path), last_event_number(path)) == (3, 6)
     assert progress(written(path, [Recommended(0, {})])).recommended
     assert not progress(written(path, [NotAdded(3)])).recommended
     assert progress(written(path, [Recommended(None, {})])).recommended

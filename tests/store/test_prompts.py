@@ -13,7 +13,7 @@ from behavesim.audit.damage import list_damages, read_damaged
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Asked, Event, NoteAsked, Prompt
 from behavesim.store.codec import decode, encode
-from behavesim.store.reading import read_events, read_prompt
+from behavesim.store.reading import read_events, read_last
 from tests.store.written import written
 
 TASK = "Pack the bins.\n\nRules:\n- whole items"
@@ -32,7 +32,8 @@ def test_prompts_are_read_as_they_were_asked(path: Path) -> None:
     assert [event for _, _, event in read_events(path)] == [*ASKED, NOTE]
     assert [event for _, _, event in read_events(path, after=1)] == [*ASKED[1:], NOTE]
     assert [event for _, event in read_damaged(path).values()] == [*ASKED, NOTE]
-    assert [getattr(read_prompt(path, number), "text", None) for number in range(len(TEXTS))] == TEXTS
+    found = [read_last(path, number, Asked) for number in range(len(TEXTS))]
+    assert [None if each is None else each.prompt.text for each in found] == TEXTS
     assert list_damages(path) == ["event 1 is not the beginning of a run"]
 
 

@@ -22,7 +22,7 @@ from behavesim.application import session
 from behavesim.application.console import show_search
 from behavesim.application.evaluation import reports_of
 from behavesim.application.experiment.plan import Experiment, Planned
-from behavesim.base.config import Settings, differences
+from behavesim.base.config import differences
 from behavesim.base.errors import INTERRUPTED, BehavesimError, UsageError
 from behavesim.base.text import printable
 from behavesim.engine.build import Launch, start_shared_cluster
@@ -50,13 +50,12 @@ def _is_finished(run: Planned, folder: RunFolder) -> bool:
     if moved := differences(settings_from_journal(folder.read_settings()), run.settings):
         listed = ", ".join(f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items())
         raise UsageError(f"the run {run.name} was made under other settings: {listed}; rename the experiment")
-    settings, found = run.settings, progress(folder.journal)
-    is_over = is_spent(folder.journal, settings.budget, settings.tune > 0)
-    return is_over and (found.recommended or not settings.recommend or not _can_recommend(settings))
-
-
-def _can_recommend(settings: Settings) -> bool:
-    return len(instances_of(TaskReference(settings.task).load(), "validation")) > 0
+    settings = run.settings
+    if not is_spent(folder.journal, settings.budget, settings.tune > 0):
+        return False
+    if not settings.recommend or progress(folder.journal).recommended:
+        return True
+    return not len(instances_of(TaskReference(settings.task).load(), "validation"))
 
 
 class Execution:

@@ -33,7 +33,7 @@ from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.engine.build import Launch, judging
 from behavesim.engine.loop import Search
 from behavesim.prompts.feedback import prose
-from behavesim.proposers.http import ADDRESS, NO_TOKEN, has_token, write_address
+from behavesim.proposers.http import ADDRESS, NO_TOKEN, bind_loopback, has_token, write_address
 from behavesim.proposers.posted import LARGEST, PostedPrograms, PostedSettings
 from behavesim.task.verdict import Failure, Verdict
 
@@ -345,7 +345,7 @@ async def _serve_http(run: AssistantsRun, server: MCPServer[Any], port: int, tel
     app = server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=2 * LARGEST, session_idle_timeout=None
     )
-    with _listening(port) as listener:
+    with bind_loopback(port, "cannot serve") as listener:
         await run.begun.wait()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}"
         tell(f"assistants connect to {url}; the token is in {write_address(folder.path, url, token)}; Ctrl-C ends it")
@@ -364,18 +364,6 @@ async def _serve_http(run: AssistantsRun, server: MCPServer[Any], port: int, tel
             (folder.path / ADDRESS).unlink(missing_ok=True)
             listening.should_exit = True
             await asyncio.wait([serving])
-
-
-@contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
-    """Yield a socket that listens at a port of the loopback address; UsageError if it is taken."""
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise UsageError(f"cannot serve at port {port}: {error.strerror}; choose another --port") from None
-        yield listener
 
 
 class _Listening(uvicorn.Server):

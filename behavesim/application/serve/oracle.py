@@ -105,7 +105,7 @@ class Oracle:
             if found.status == "feasible":
                 is_first = run.best is not None and run.best.candidate == number
                 told["is_best"] = is_first and (run.template is None or run.utility(found) > run.utility(run.template))
-                told["behaviour"] = self._behaviour_of(run, found)
+                told["behaviour"] = self._compare(run, run.trajectories([found])[0], found)
             return told
 
     def best(self) -> Told:
@@ -134,14 +134,11 @@ class Oracle:
         """
         with self._lock:
             run = self._followed()
-            ranked = run.ranked()
-            alike: dict[bytes, list[Candidate]] = {}
-            for program, behaviour in zip(ranked, run.trajectories(ranked), strict=True):
-                alike.setdefault(behaviour.packed, []).append(program)
+            alike = run.by_behaviour()
             rejected = [each for each in reversed(run.candidates) if each.status == "rejected"]
             behaviours = [
                 {**_worth(run.scored(programs[0])), "programs": len(programs), "quoted": {"idea": _idea(*programs)}}
-                for programs in list(alike.values())[:most]
+                for programs in alike[:most]
             ]
             losses = [
                 {
@@ -190,9 +187,6 @@ class Oracle:
             self._run.follow()
         return self._run
 
-    def _behaviour_of(self, run: Run, candidate: Candidate) -> Told:
-        return self._compare(run, run.trajectories([candidate])[0], candidate)
-
     def _compare(self, run: Run, behaviour: Sequence[AlgorithmRun], candidate: Candidate | None) -> Told:
         """Return whom a behaviour is like, of all distinct programs but that of `candidate`, and in words."""
         own = None if candidate is None else candidate.candidate
@@ -211,7 +205,7 @@ class Oracle:
                 told += [self._neighbour(run, behaviour, *found) for found in nearest[len(equal) : len(equal) + 1]]
         except BehavesimError as error:
             return {"said": f"Behaviours cannot be compared: {error}", "again": None, "nearest": None}
-        again = min((each for each in equal), key=lambda each: each.candidate, default=None)
+        again = min(equal, key=lambda each: each.candidate, default=None)
         return {"said": _said(run, again, told), "again": None if again is None else again.candidate, "nearest": told}
 
     def _neighbour(

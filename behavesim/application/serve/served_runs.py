@@ -25,7 +25,7 @@ from behavesim.analysis.summary import Summary, load_summary
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
 from behavesim.reports.page.html import Page, comparison_page, run_page
-from behavesim.store.database import origin, read_last_event
+from behavesim.store.database import last_event_number, origin
 from behavesim.store.folder import HELD_OUT, RunFolder
 from behavesim.store.reading import read_texts
 
@@ -156,7 +156,7 @@ class ShownRun:
         return self._last
 
     def _current(self) -> tuple[Run, int]:
-        events, found = read_last_event(self._folder.journal), origin(self._folder.journal)
+        events, found = last_event_number(self._folder.journal), origin(self._folder.journal)
         is_same = found == self._origin and self._run is not None and events >= len(self._run.events_at)
         if self._run is not None and is_same:
             self._run.follow()

@@ -16,7 +16,7 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run, numbered_arguments
 from behavesim.evaluators.modules import StandIns, module_of
-from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.scores import choose_score, is_flag, stated_error
 from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.task import Direction
@@ -201,13 +201,9 @@ def _result(
     if (given := metrics.get("combined_score")) is not None and "combined_score" not in known and not metric:
         return Result(None, known, feedback, failure=f"combined_score must be a number, not {given!r:.50}")
     # as in OpenEvolve, neither flags nor an `error` are averaged, and several numbers are
-    scored = {name: known[name] for name in known if name != "error" and not _is_flag(metrics.get(name))}
+    scored = {name: known[name] for name in known if name != "error" and not is_flag(metrics.get(name))}
     score, why = choose_score(known if metric else scored, metric, averages)
     return Result(score, known, feedback, why)
-
-
-def _is_flag(value: Any) -> bool:
-    return type(value).__name__ in ("bool", "bool_")
 
 
 def _text(value: Any) -> str:

@@ -45,18 +45,8 @@ SCRIPTS = ("elements.js", "program.js", "table.js", "replay.js", "page.js")
 # The sections of the page of a run, in order; scripts make replay and candidates, which no other view has.
 RUN_PAGE = (
     *("summary", "code", "convergence", "top", "splits", "held_out", "shifted", "operators", "throughput", "map"),
-    *(
-        "portfolio",
-        "portfolio_scores",
-        "metrics",
-        "behaviour_vs_text",
-        "replay",
-        "islands",
-        "clusters",
-        "dendrogram",
-        "genealogy",
-    ),
-    *("candidates", "failures", "making"),
+    *("portfolio", "portfolio_scores", "metrics", "behaviour_vs_text", "replay", "islands", "clusters", "dendrogram"),
+    *("genealogy", "candidates", "failures", "making"),
 )
 # What the page knows of every candidate: fields of `Candidate`, and its gap, a fraction.
 COLUMNS = (
@@ -144,13 +134,16 @@ def _candidates(run: Run) -> dict[str, Any]:
 
 
 def _packed(candidates: Iterable[Candidate | None], texts: Mapping[int, tuple[str, str]]) -> str:
-    known = [each and (*_texts_of(each), *texts.get(each.candidate, (None, None))) for each in candidates]
+    known = [
+        each
+        and (
+            *(each.source, each.thought, each.message, each.scores, each.feedback, tuple(each.metrics.items())),
+            *texts.get(each.candidate, (None, None)),
+        )
+        for each in candidates
+    ]
     packed = gzip.compress(json.dumps(known).encode(), compresslevel=6, mtime=0)  # equal runs, equal pages
     return base64.b64encode(packed).decode()
-
-
-def _texts_of(of: Candidate) -> tuple[object, ...]:
-    return of.source, of.thought, of.message, of.scores, of.feedback, tuple(of.metrics.items())
 
 
 def comparison_page(found: RunComparison, home: str | None = None, folder: Path | None = None) -> Page:
@@ -191,7 +184,8 @@ def comparison_page(found: RunComparison, home: str | None = None, folder: Path 
         "status": ["feasible"] * len(programs),
         "parents": [[] for _ in programs],
     }
-    texts = [_text_of(runs[each.folder].candidate(each.candidate), number) for number, (each, _) in enumerate(programs)]
+    found_in = (runs[each.folder].candidate(each.candidate) for each, _ in programs)
+    texts = [replace(candidate, candidate=number) for number, candidate in enumerate(found_in)]
     charts = [chart for section in sections.values() for chart in section.charts]
     labels = list(dict.fromkeys(group.label for group in found.groups))
     title = f"{', '.join(labels[:-1])} and {labels[-1]}" if 1 < len(labels) < 4 else f"{len(found.runs)} runs compared"
@@ -206,10 +200,6 @@ def comparison_page(found: RunComparison, home: str | None = None, folder: Path 
         "dark": IN_THE_DARK,
     }
     return Page(title, head, places, data)
-
-
-def _text_of(candidate: Candidate, number: int) -> Candidate:
-    return replace(candidate, candidate=number)
 
 
 def _part(title: str, body: str, *drawn: object) -> Part:

@@ -19,8 +19,9 @@ from aiohttp import ClientSession
 from behavesim.analysis.report import RunReport
 from behavesim.application.serve import served_runs, server
 from behavesim.base.errors import UsageError
+from behavesim.state.events import Asked, Responded
 from behavesim.store.folder import HELD_OUT, RunFolder
-from behavesim.store.reading import read_prompt, read_reply
+from behavesim.store.reading import read_last
 from tests.analysis.journals import feasible, started, stopped, write
 
 # Seconds after which a thread goes on by itself: else a failed test would keep the process from ending.
@@ -322,11 +323,11 @@ async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(served_runs, "RENEW_S", 3600.0)
-    asked = counting(monkeypatch, served_runs, "read_last_event", "run_page", "load_summary")
+    asked = counting(monkeypatch, served_runs, "last_event_number", "run_page", "load_summary")
     for _ in range(20):
         await client.get(f"{address}/document/first")
         await client.get(f"{address}/")
-    assert asked == {"read_last_event": 1, "run_page": 1, "load_summary": 2}
+    assert asked == {"last_event_number": 1, "run_page": 1, "load_summary": 2}
 
 
 async def test_a_listing_reads_only_the_runs_that_have_changed(
@@ -354,10 +355,10 @@ async def test_what_cannot_be_read_is_not_read_for_each_who_asks(
     monkeypatch.setattr(served_runs, "RENEW_S", 3600.0)
     (folder / "broken").mkdir()
     (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
-    asked = counting(monkeypatch, served_runs, "read_last_event")
+    asked = counting(monkeypatch, served_runs, "last_event_number")
     for _ in range(10):
         assert (await client.get(f"{address}/runs/broken")).status == 500
-    assert asked["read_last_event"] == 1
+    assert asked["last_event_number"] == 1
 
 
 async def test_the_prompt_and_the_reply_of_every_candidate_can_be_read(
@@ -365,9 +366,9 @@ async def test_the_prompt_and_the_reply_of_every_candidate_can_be_read(
 ) -> None:
     async with client.get(f"{address}/texts/1/first") as answer:
         texts = await answer.json()
-    prompt, reply = read_prompt(folder / "first/run.db", 1), read_reply(folder / "first/run.db", 1)
-    assert prompt is not None and texts["prompt"] == prompt.text
-    assert texts["reply"] == ("" if reply is None else reply.text)
+    asked, replied = (read_last(folder / "first/run.db", 1, kind) for kind in (Asked, Responded))
+    assert asked is not None and texts["prompt"] == asked.prompt.text
+    assert texts["reply"] == ("" if replied is None else replied.reply.text)
     for nobody in ("texts/1/other", f"texts/{'9' * 5000}/first"):
         assert (await client.get(f"{address}/{nobody}")).status == 404
 

@@ -20,7 +20,8 @@ from behavesim.code_similarity.trees import ast_similarity
 from behavesim.reports.markup import in_html
 from behavesim.reports.page.html import html, run_page
 from behavesim.reports.sections import RUN, OneRun, Section
-from behavesim.store.reading import read_prompt, read_reply
+from behavesim.state.events import Asked, Responded
+from behavesim.store.reading import read_last
 from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped, told
 
 
@@ -170,9 +171,9 @@ def test_the_texts_of_the_template_and_of_every_candidate_are_there_with_prompts
         ["", "it took 50 s", [], "", []],
     ]
     assert texts[9] == [None, "", "", [], "", [], None, None]
-    prompt, reply = read_prompt(run.folder.journal, 1), read_reply(run.folder.journal, 1)
-    assert prompt is not None and reply is not None
-    assert texts[2][6:] == [prompt.text, reply.text]
+    asked, replied = read_last(run.folder.journal, 1, Asked), read_last(run.folder.journal, 1, Responded)
+    assert asked is not None and replied is not None
+    assert texts[2][6:] == [asked.prompt.text, replied.reply.text]
     assert texts[3][6] is None, "what was rejected is on no map"
 
 
