@@ -127,7 +127,13 @@ def test_the_page_shows_the_kept_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "metric"), [("small-budgets", "held_out_gap"), ("small-budgets", "best_gap"), ("race", "held_out_gap")]
+    ("plan", "metric"),
+    [
+        ("small-budgets", "held_out_gap"),
+        ("small-budgets", "best_gap"),
+        ("race", "held_out_gap"),
+        ("shortlist", "behind"),
+    ],
 )
 def test_the_page_shows_the_verdict_of_a_plan(plan: str, metric: str) -> None:
     page = (ROOT / "docs/explanation/results.md").read_text()
