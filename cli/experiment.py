@@ -20,7 +20,7 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import proposer_type
-from behavesim.reports.comparison_tables import comparison_tables, remarks, verdict_lines
+from behavesim.reports.comparison_sections import comparison_tables, remarks, verdict_lines
 from behavesim.reports.files import json_document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder

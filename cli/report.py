@@ -18,19 +18,11 @@ from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import count_noun
 from behavesim.reports.charts import check_charts, write_charts
-from behavesim.reports.comparison_tables import remarks
+from behavesim.reports.comparison_sections import COMPARISON, FIRST_SECTIONS, comparison_sections, remarks
 from behavesim.reports.figures import paper_charts
 from behavesim.reports.files import json_document, write_csv
 from behavesim.reports.markup import latex, markdown
-from behavesim.reports.sections import (
-    COMPARISON,
-    FIRST_SECTIONS,
-    RUN,
-    Section,
-    comparison_sections,
-    first_screen,
-    run_sections,
-)
+from behavesim.reports.sections import RUN, Section, first_screen, run_sections
 from behavesim.reports.terminal import show_sections
 from behavesim.store.folder import RunFolder
 

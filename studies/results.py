@@ -13,7 +13,7 @@ from behavesim.analysis.metrics import BY_NAME, METRICS
 from behavesim.analysis.statistics import FEWEST, estimate, sample
 from behavesim.analysis.table import COUNT, FRACTION, PROBABILITY, Column, Estimate, Table
 from behavesim.base.errors import UsageError
-from behavesim.reports.comparison_tables import PAIRS, describe_tests
+from behavesim.reports.comparison_sections import PAIRS, describe_tests
 
 from .figures import COLOURS, new_figure, write_figure
 

@@ -161,7 +161,7 @@ class ComparedRuns:
         `axis` as for a run's `plot.convergence`. Raises UsageError if the groups are not all on one task and its
         instances, if none has a value, or if a run does not know what the axis counts.
         """
-        from behavesim.reports.sections import curves_chart
+        from behavesim.reports.comparison_sections import curves_chart
 
         if len(self.found.tasks) != 1:
             raise UsageError(f"a plot of convergence takes groups on one task; these runs have {len(self.found.tasks)}")
@@ -175,7 +175,8 @@ class ComparedRuns:
 
         Raises UsageError if there is none of that name.
         """
-        from behavesim.reports.sections import COMPARISON, SeveralRuns, section_named
+        from behavesim.reports.comparison_sections import COMPARISON, SeveralRuns
+        from behavesim.reports.sections import section_named
 
         return section_named(name, COMPARISON, SeveralRuns(self.found))
 
@@ -184,7 +185,7 @@ class ComparedRuns:
         return f"<comparison of {len(self.found.runs)} runs in {len(self.found.groups)} groups: {said}>"
 
     def _repr_html_(self) -> str:
-        from behavesim.reports.comparison_tables import comparison_tables
+        from behavesim.reports.comparison_sections import comparison_tables
         from behavesim.reports.markup import html_tables, in_html
 
         said = "".join(f"<li>{in_html(verdict.sentence)}</li>" for verdict in self.verdicts)

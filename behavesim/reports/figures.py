@@ -26,8 +26,7 @@ from behavesim.reports.charts import (
     ranks_chart,
     tree_chart,
 )
-from behavesim.reports.comparison_tables import family_names
-from behavesim.reports.sections import curves_chart
+from behavesim.reports.comparison_sections import curves_chart, family_names
 from behavesim.similarity.clustering import joins
 
 # Default of the largest number of programs in a dendrogram, as in the paper.

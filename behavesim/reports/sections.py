@@ -1,7 +1,8 @@
-"""The sections of a report, of one run and of several: each is written once, and every view shows the same value.
+"""The sections of a report of one run: each is written once, and every view shows the same value.
 
-A section is found by its name in RUN or COMPARISON and computed when it is asked for. Terminals (`terminal`), pages
-(`page`), files (`files`), papers and notebooks (`markup`) show its tables, charts and text.
+A section is found by its name in RUN and computed when it is asked for; those of several runs are in
+`comparison_sections`. Terminals (`terminal`), pages (`page`), files (`files`), papers and notebooks (`markup`) show
+its tables, charts and text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from itertools import accumulate
 from types import MappingProxyType
@@ -20,25 +21,21 @@ from typing import Any, TypeVar
 
 from behavesim.analysis.behaviours import (
     MEANINGS,
-    SharedMap,
     behaviour_map,
     clusters_table,
-    map_groups,
     metrics_table,
     top_table,
 )
 from behavesim.analysis.candidate_details import failures_table, lineage
 from behavesim.analysis.candidates import Candidate, metric_names
-from behavesim.analysis.comparison import PRIMARY, RunComparison, TaskComparison
 from behavesim.analysis.convergence import islands_table
 from behavesim.analysis.difference import agreement, candidates_in_groups
 from behavesim.analysis.held_out import HeldOut, course_table, held_out_table, splits_table
 from behavesim.analysis.metrics import Metric
 from behavesim.analysis.operators import operators, operators_table, throughput_table
 from behavesim.analysis.provenance import provenance_of, without_folders
-from behavesim.analysis.report import UNMEASURED, RunReport, try_or_note
+from behavesim.analysis.report import RunReport, try_or_note
 from behavesim.analysis.run import Run
-from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.table import (
     COUNT,
     DISTANCE,
@@ -48,7 +45,6 @@ from behavesim.analysis.table import (
     SCORE_AND_GAP,
     SECONDS,
     USD,
-    WRITTEN,
     Cell,
     Column,
     Table,
@@ -60,10 +56,9 @@ from behavesim.base.text import count_noun, short_name
 from behavesim.reports import charts
 from behavesim.reports.characters import convergence, dendrogram, from_template
 from behavesim.reports.charts import Chart
-from behavesim.reports.comparison_tables import BOLD, comparison_tables, family_names, verdict_lines
 from behavesim.reports.markup import html_tables, in_html, markdown
-from behavesim.reports.next_steps import next_steps, next_steps_of_several
-from behavesim.reports.tables import headline_table, runs_table, summary_table
+from behavesim.reports.next_steps import next_steps
+from behavesim.reports.tables import headline_table, summary_table
 from behavesim.reports.words import program_name
 from behavesim.similarity.clustering import average_linkage, joins
 from behavesim.store.folder import RunFolder
@@ -154,36 +149,13 @@ class OneRun:
         return self.report.run
 
 
-@dataclass(frozen=True)
-class SeveralRuns:
-    """A comparison as its sections see it."""
-
-    found: RunComparison
-    is_full: bool = True
-
-    @cached_property
-    def tasks(self) -> list[tuple[TaskComparison, str]]:
-        """Each task, with what follows a title to name it; "" if there is one."""
-        names = [f" on {name}" for name in family_names(self.found.tasks)]
-        return list(zip(self.found.tasks, names if len(names) > 1 else [""] * len(names), strict=True))
-
-    @cached_property
-    def maps(self) -> list[SharedMap]:
-        """The map of each task's groups; empty if behaviours cannot be compared."""
-        return [self._map(task)[0] for task in self.found.tasks]
-
-    def _map(self, task: TaskComparison) -> tuple[SharedMap, tuple[str, ...]]:
-        groups = [[run.run for run in group.runs if run.run is not None] for group in self.found.groups_of(task)]
-        nothing = SharedMap((), None, 0.0, ((),) * len(groups))
-        return try_or_note(lambda: map_groups(groups), nothing, UNMEASURED) if all(groups) else (nothing, ())
-
-
-def _of_table(name: str, table: Table, *shown: Chart, note: str = "") -> Section:
+def table_section(name: str, table: Table, *shown: Chart, note: str = "") -> Section:
+    """Return a section of one table, with its title."""
     return Section(name, table.title, note, (table,), shown)
 
 
 def _summary(of: OneRun) -> Section:
-    return _of_table("summary", summary_table(of.report.summary, of.metrics))
+    return table_section("summary", summary_table(of.report.summary, of.metrics))
 
 
 def _code(of: OneRun) -> Section:
@@ -235,13 +207,13 @@ def _convergence(of: OneRun) -> Section:
 
 def _top(of: OneRun) -> Section:
     clusters = [each.members for each in of.report.clusters]
-    return _of_table("top", top_table(of.report.top, clusters, f"{of.report.distinct.sentence}; {MEANINGS}"))
+    return table_section("top", top_table(of.report.top, clusters, f"{of.report.distinct.sentence}; {MEANINGS}"))
 
 
 def _metrics(of: OneRun) -> Section:
     table, run = metrics_table(of.report.top), of.report.run
     if run is None or not table.rows:
-        return _of_table("metrics", table)
+        return table_section("metrics", table)
     found = run.feasible
     senses = {"score": 1 if run.state.objective.direction == "maximise" else -1, "CPU time (s)": -1}
     metrics: dict[str, list[Any]] = {"score": [each.score for each in found]}
@@ -255,7 +227,7 @@ def _metrics(of: OneRun) -> Section:
         "The dashed line is the Pareto front: no other program is better in one metric and as good in the other. "
         "Where the task does not say which end of a metric is better, choose it below the chart."
     )
-    return _of_table("metrics", table, chart, note=note)
+    return table_section("metrics", table, chart, note=note)
 
 
 def _operators(of: OneRun) -> Section:
@@ -267,17 +239,17 @@ def _operators(of: OneRun) -> Section:
         note = f"Operators take turns. To leave one out, name the others, such as {fewer}."
     elif first := known.get("n_init"):
         note = f"The first {first} candidates come from the template alone; --set n_init=0 leaves them out."
-    return _of_table("operators", operators_table(operators(run) if run else ()), note=note)
+    return table_section("operators", operators_table(operators(run) if run else ()), note=note)
 
 
 def _throughput(of: OneRun) -> Section:
     run = of.report.run
-    return Section("throughput", "") if run is None else _of_table("throughput", throughput_table(run))
+    return Section("throughput", "") if run is None else table_section("throughput", throughput_table(run))
 
 
 def _islands(of: OneRun) -> Section:
     table, over_time = islands_table(of.report.islands, of.report.diversity), of.report.diversity_over_time
-    return _of_table(
+    return table_section(
         "islands", table, *([charts.diversity_chart({of.report.summary.run: over_time})] if over_time else [])
     )
 
@@ -296,7 +268,7 @@ def _dendrogram(of: OneRun) -> Section:
 def _portfolio(of: OneRun) -> Section:
     chosen = of.report.portfolio
     has_curve = len(chosen.members) > 1 and len(chosen.members[0].scores) > 1
-    return _of_table("portfolio", chosen.table(), *([charts.portfolio_chart(chosen)] if has_curve else []))
+    return table_section("portfolio", chosen.table(), *([charts.portfolio_chart(chosen)] if has_curve else []))
 
 
 def _portfolio_scores(of: OneRun) -> Section:
@@ -308,7 +280,7 @@ def _unseen(name: str, found: HeldOut | None, of: OneRun) -> Section:
     recommended = None if of.report.summary.recommended is None else of.report.summary.recommended.candidate
     if found is None:
         return Section(name, "")
-    section = _of_table(name, held_out_table(found, recommended))
+    section = table_section(name, held_out_table(found, recommended))
     if len(found.course) < 2:  # one program is no course
         return section
     return replace(section, tables=(*section.tables, course_table(found)), charts=(charts.course_chart(found),))
@@ -320,11 +292,12 @@ def _map(of: OneRun) -> Section:
         return Section("map", "")
     chart = charts.map_chart(found, of.run.state.objective, None if recommended is None else recommended.candidate)
     about = "The best programs, and others at even steps of their rank. Near points behave alike"
-    note = f"{about} (classical scaling of 1 − BehaveSim). {_share(found.kept)}"
+    note = f"{about} (classical scaling of 1 − BehaveSim). {kept_share(found.kept)}"
     return Section("map", "map of behaviours", note, charts=(chart,))
 
 
-def _share(kept: float | None) -> str:
+def kept_share(kept: float | None) -> str:
+    """Return how much of the differences a map keeps, as a sentence; `kept` is None if there are none."""
     if kept is None:
         return "All of them behave the same."
     care = ": near points need not behave alike" if kept < LITTLE else ""
@@ -422,7 +395,8 @@ def _moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _commands(steps: Mapping[str, str]) -> str:
+def list_commands(steps: Mapping[str, str]) -> str:
+    """Return commands with what each is for, a line each."""
     column = max(map(len, steps), default=0)
     said = [f"behavesim {each:<{column}}{f'  # {what}' if what else ''}".rstrip() for each, what in steps.items()]
     return "\n".join(f"{'next:' if place == 0 else '     '} {line}" for place, line in enumerate(said))
@@ -430,13 +404,13 @@ def _commands(steps: Mapping[str, str]) -> str:
 
 def _next(of: OneRun) -> Section:
     steps = next_steps(of.report, RunFolder(of.report.origin.folder).argument, of.is_full)
-    return Section("next", "", text=_commands(steps), language="sh")
+    return Section("next", "", text=list_commands(steps), language="sh")
 
 
 # The sections of one run, in the order in which views show them.
 RUN: Mapping[str, Callable[[OneRun], Section]] = {
     "summary": _summary,
-    "splits": lambda of: _of_table("splits", splits_table(of.report.splits)),
+    "splits": lambda of: table_section("splits", splits_table(of.report.splits)),
     "code": _code,
     "convergence": _convergence,
     "top": _top,
@@ -444,11 +418,11 @@ RUN: Mapping[str, Callable[[OneRun], Section]] = {
     "operators": _operators,
     "throughput": _throughput,
     "islands": _islands,
-    "clusters": lambda of: _of_table("clusters", clusters_table(of.report.clusters)),
+    "clusters": lambda of: table_section("clusters", clusters_table(of.report.clusters)),
     "dendrogram": _dendrogram,
     "portfolio": _portfolio,
     "portfolio_scores": _portfolio_scores,
-    "failures": lambda of: _of_table("failures", failures_table(of.report.failures)),
+    "failures": lambda of: table_section("failures", failures_table(of.report.failures)),
     "held_out": lambda of: _unseen("held_out", of.report.held_out, of),
     "shifted": lambda of: _unseen("shifted", of.report.shifted, of),
     "map": _map,
@@ -461,169 +435,10 @@ RUN: Mapping[str, Callable[[OneRun], Section]] = {
 ASKED_FOR = ("map", "behaviour_vs_text", "genealogy", "making")
 
 
-def _matrix(of: SeveralRuns) -> Section:
-    """A row for each task and a column for each group: the mean of the task's primary metric."""
-    labels = list(dict.fromkeys(group.label for task, _ in of.tasks for group in task.groups))
-    rows: list[tuple[Cell, ...]] = []
-    best: set[tuple[int, int]] = set()
-    for task, name in of.tasks:
-        metric = _metric(of.found, task)
-        known = {} if metric is None else {each.label: each.metrics.get(metric.name) for each in task.groups}
-        means = {label: sample.mean for label, sample in known.items() if sample is not None}
-        if metric is None or not means:
-            continue
-        better = _better_end(of.found, task, metric)
-        leader = better and better(means, key=lambda label: means[label])
-        pairs = [{test.a, test.b} for test in task.tests]
-        common = set.intersection(*pairs) if pairs else set[str]()
-        base = common.pop() if len(common) == 1 else leader  # the one group that all tests are against, if any
-        told = [{test.a, test.b} for test in task.tests if test.is_significant and base in (test.a, test.b)]
-        differ = set[str]().union(*told) - {base}
-        cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in differ)}" or None for label in labels)
-        if leader is not None and len(set(means.values())) > 1:  # the only mean, or one of equals, is not the best
-            best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
-        rows.append((name.removeprefix(" on "), metric.column.heading, *cells))
-    columns = (Column("task"), Column("by"), *(Column(label, WRITTEN) for label in labels))
-    said = "Significantly different from the best, or from the one group of all tests (primary test, after Holm)"
-    caption = f"{BOLD}. † {said}."
-    table = Table("matrix", "tasks and groups", columns, tuple(rows), caption, best=frozenset(best), keys=2)
-    return _of_table("matrix", table) if len(of.tasks) > 1 else Section("matrix", "")
-
-
-def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> Callable[..., str] | None:
-    """Return what finds a task's best group, `max` or `min`; None if no run says which scores are better."""
-    if metric.direction != "task":
-        return max if metric.direction == "higher" else min
-    runs = (report.run for group in found.groups_of(task) for report in group.runs if report.run is not None)
-    directions = {run.state.objective.direction for run in runs}
-    return {"maximise": max, "minimise": min}[directions.pop()] if directions else None
-
-
-def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
-    """Return the metric by which a task's groups are shown: that of its primary tests; where there is no test, the
-    first of PRIMARY that a run has a value of."""
-    runs = [run for group in found.groups_of(task) for run in group.runs]
-    known = {each.name: each for each in found.metrics if any(run.metrics[each.name] is not None for run in runs)}
-    tested = (test.metric for test in task.tests if test.is_primary)
-    return next((known[name] for name in (*tested, *PRIMARY) if name in known), None)
-
-
-def _tables_named(name: str, of: SeveralRuns) -> Section:
-    tables = tuple(table for table in comparison_tables(of.found) if table.name == name)
-    shown = (charts.ranks_chart(of.found.ranks),) if name == "ranks" and of.found.ranks is not None else ()
-    return Section(name, tables[0].title if len(tables) == 1 else name.replace("_", " "), "", tables, shown)
-
-
-def _about(on: str, chart: Chart) -> Chart:
-    """Return a chart whose title begins with the task's name; `on` is as in `SeveralRuns.tasks`."""
-    return replace(chart, title=f"{on.removeprefix(' on ')}: {chart.title}") if on else chart
-
-
-def _curves(of: SeveralRuns) -> Section:
-    shown = []
-    for place, (task, on) in enumerate(of.tasks):
-        if (chart := curves_chart(of.found, task, f"curves_{place}")) is not None:
-            shown.append(_about(on, chart))
-    note = (
-        "The mean over the seeds of a group, with the 95 % confidence interval of the mean as a band; "
-        f"a group with fewer than {FEWEST} seeds has none. A dotted line is the template."
-    )
-    return Section("curves", "the best so far", note, charts=tuple(shown))
-
-
-def curves_chart(
-    found: RunComparison, task: TaskComparison, name: str = "convergence", axis: str | None = None
-) -> Chart | None:
-    """Return the mean best of each group of a task over the candidates, or over `axis` of ACROSS; None without any."""
-    groups = found.groups_of(task)
-    summaries = [run.summary for group in groups for run in group.runs]
-    template = next((each.template for each in summaries if each.template), None)
-    by_gap = all(group.has_gaps for group in groups)
-    worth = None if template is None else template.gap if by_gap else template.score
-    return charts.groups_chart(name, groups, worth, summaries[0].unit, axis)
-
-
-def _dots(of: SeveralRuns) -> Section:
-    shown = []
-    for place, (task, name) in enumerate(of.tasks):
-        if (metric := _metric(of.found, task)) is None:
-            continue
-        runs = [(group.label, run) for group in of.found.groups_of(task) for run in group.runs]
-        values = [(label, run.summary.run, run.summary.seed, run.metrics[metric.name]) for label, run in runs]
-        known = [(label, run, seed, value) for label, run, seed, value in values if value is not None]
-        shown.append(charts.dots_chart(f"dots_{place}", f"{metric.column.heading}{name}", metric.unit, known))
-    return Section("dots", "every run", "A dot is a run, a bar the mean of its group.", charts=tuple(shown))
-
-
-def _shared_map(of: SeveralRuns) -> Section:
-    shown, shares, first = [], [], 0
-    for place, ((task, on), found) in enumerate(zip(of.tasks, of.maps, strict=True)):
-        if len(found.programs) > 2:
-            labels = [group.label for group in task.groups]
-            shown.append(_about(on, charts.shared_map_chart(f"map_{place}", found, labels, first)))
-            shares.append(f"{on.removeprefix(' on ')}: {_share(found.kept)}" if on else _share(found.kept))
-        first += len(found.programs)
-    about = "The best behaviours of all groups, an equal share of each; near points behave alike."
-    note = f"{about} {' '.join(shares)} A ring is around the best of each group."
-    return Section("map", "behaviours", note, charts=tuple(shown))
-
-
-def _alone(of: SeveralRuns) -> Section:
-    far = Column("elsewhere", DISTANCE, title="distance to other groups")
-    columns = (Column("program", PROGRAMS), *SCORE_AND_GAP, far)
-    tables = []
-    for (task, name), found in zip(of.tasks, of.maps, strict=True):
-        for group, places in zip(task.groups, found.alone, strict=True):
-            own = [found.programs[place] for place in places]
-            rows = tuple((f"{each.run} {each.candidate}", each.score, each.gap, each.elsewhere) for each in own)
-            caption = f"no program of another group is nearer than {found.far:.3f}"
-            tables.append(Table("alone", f"by {group.label}{name}", columns, rows, caption))
-    return Section("alone", "found by one group alone", tables=tuple(each for each in tables if each.rows))
-
-
-def _making_of_all(of: SeveralRuns) -> Section:
-    lines = []
-    for each in of.found.runs:
-        if each.run is not None:
-            made, why = try_or_note(partial(provenance_of, each.run), None, "unknown")
-            lines += [f"# {each.summary.run}", *(why if made is None else made.commands)]
-    return Section("making", "how the runs were made", text="\n".join(lines), language="sh")
-
-
-def _next_of_several(of: SeveralRuns) -> Section:
-    names = [RunFolder(run.origin.folder).argument for run in of.found.runs]
-    return Section("next", "", text=_commands(next_steps_of_several(names, of.is_full)), language="sh")
-
-
-# The sections of a comparison, in the order in which views show them.
-COMPARISON: Mapping[str, Callable[[SeveralRuns], Section]] = {
-    "matrix": _matrix,
-    "verdicts": lambda of: Section("verdicts", "what the tests say", text="\n".join(verdict_lines(of.found))),
-    "curves": _curves,
-    "dots": _dots,
-    "map": _shared_map,
-    "alone": _alone,
-    **{name: partial(_tables_named, name) for name in ("groups_search", "groups_held-out", "groups_behaviour")},
-    **{name: partial(_tables_named, name) for name in ("tests", "over_time", "recommended_vs_best", "ranks")},
-    "runs": lambda of: Section("runs", "", tables=(runs_table([run.summary for run in of.found.runs]),)),
-    "making": _making_of_all,
-    "next": _next_of_several,
-}
-# Sections of a comparison on its first screen, and those that only a page shows.
-FIRST_SECTIONS = ("matrix", "groups_search", "groups_held-out", "verdicts", "tests", "ranks", "runs", "next")
-ON_PAGES = ("curves", "dots", "map", "alone", "making")
-
-
 def run_sections(report: RunReport, metrics: Chosen, names: Iterable[str] = ()) -> Iterator[Section]:
     """Yield the sections of a run that say something: those named, or all that need not be asked for."""
     chosen = set(names) or RUN.keys() - set(ASKED_FOR)
-    return _known(find(OneRun(report, metrics)) for name, find in RUN.items() if name in chosen)
-
-
-def comparison_sections(found: RunComparison, names: Iterable[str] = (), is_full: bool = True) -> Iterator[Section]:
-    """Yield the sections of a comparison that say something: those named, or all that terminals and papers show."""
-    shown, chosen = SeveralRuns(found, is_full), set(names) or COMPARISON.keys() - set(ON_PAGES)
-    return _known(find(shown) for name, find in COMPARISON.items() if name in chosen)
+    return without_empty(find(OneRun(report, metrics)) for name, find in RUN.items() if name in chosen)
 
 
 def section_named(name: str, known: Mapping[str, Callable[[T], Section]], of: T) -> Section:
@@ -633,7 +448,8 @@ def section_named(name: str, known: Mapping[str, Callable[[T], Section]], of: T)
     return known[name](of)
 
 
-def _known(sections: Iterable[Section]) -> Iterator[Section]:
+def without_empty(sections: Iterable[Section]) -> Iterator[Section]:
+    """Yield the sections that say something."""
     return (each for each in sections if not each.is_empty)
 
 
@@ -644,13 +460,13 @@ def first_screen(report: RunReport, metrics: Chosen) -> Iterator[Section]:
     sizes = ", ".join(str(len(members)) for members in clusters)
     caption = f"clusters: {len(clusters)} groups that behave alike, of {sizes} programs" if len(clusters) > 1 else ""
     top = replace(top_table(report.top[:FIRST_ROWS], clusters, caption), title="the best behaviours")
-    return _known(
+    return without_empty(
         [
-            _of_table("summary", headline_table(report.summary, report.distinct, metrics)),
+            table_section("summary", headline_table(report.summary, report.distinct, metrics)),
             *([] if report.top else [RUN["failures"](shown)]),  # what else could be said of such a run
             _shortened(_code(shown), report),
             RUN["splits"](shown),
-            _of_table("top", top.without("programs", "island", "operator", "model", "parents")),
+            table_section("top", top.without("programs", "island", "operator", "model", "parents")),
             _next(shown),
         ]
     )

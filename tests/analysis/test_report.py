@@ -14,8 +14,8 @@ from behavesim.analysis.convergence import convergence, diversity, diversity_ove
 from behavesim.analysis.report import Origin, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import summary
+from behavesim.reports.comparison_sections import FIRST_SECTIONS, comparison_sections
 from behavesim.reports.files import json_document, tables_of
-from behavesim.reports.sections import FIRST_SECTIONS, comparison_sections
 from tests.analysis.examples import tried
 from tests.analysis.journals import feasible, journalled, recommended, rejected, started
 

@@ -46,7 +46,7 @@ import asyncio, json, os, sys
 import numpy, pydantic, rich.console  # which nearly all load
 from behavesim.analysis import held_out, report
 from behavesim.application import console, evaluator_task, launch, repository, session
-from behavesim.reports import comparison_tables, files, next_steps, sections
+from behavesim.reports import comparison_sections, files, next_steps, sections
 from behavesim_cli.app import main
 for line in sys.argv[1:]:
     if os.fork() == 0:

@@ -17,7 +17,7 @@ from behavesim.analysis.held_out import HeldOutMean, HeldOutProgram, split_score
 from behavesim.analysis.report import Origin, RunReport, report
 from behavesim.engine.admission import settings_from_person
 from behavesim.reports import sections
-from behavesim.reports.comparison_tables import comparison_tables
+from behavesim.reports.comparison_sections import FIRST_SECTIONS, comparison_sections, comparison_tables
 from behavesim.reports.tables import runs_table
 from behavesim.reports.terminal import DISPENSABLE, show_rows
 from tests.analysis.examples import grid, made, tried, unknown_gaps
@@ -84,7 +84,7 @@ def several(folder: Path) -> str:
 def several_first(folder: Path) -> str:
     """What the report of several runs says first."""
     runs = [run for run in grid(seeds=2) if run.summary.task == "tsp"]
-    return seen_sections(sections.comparison_sections(comparison(runs), sections.FIRST_SECTIONS, is_full=False), 120)
+    return seen_sections(comparison_sections(comparison(runs), FIRST_SECTIONS, is_full=False), 120)
 
 
 def several_unknown(folder: Path) -> str:

@@ -31,9 +31,9 @@ from behavesim.analysis.table import Table
 from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun, short_name
 from behavesim.reports.charts import IN_THE_DARK, Chart
-from behavesim.reports.comparison_tables import remarks
+from behavesim.reports.comparison_sections import COMPARISON, SeveralRuns, remarks
 from behavesim.reports.markup import html_table, in_html
-from behavesim.reports.sections import COMPARISON, RUN, OneRun, Section, SeveralRuns
+from behavesim.reports.sections import RUN, OneRun, Section
 from behavesim.reports.tables import runs_table
 from behavesim.reports.words import state_in_words
 from behavesim.store.reading import read_texts

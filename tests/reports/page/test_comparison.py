@@ -18,8 +18,9 @@ from behavesim.analysis.provenance import provenance_of
 from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
+from behavesim.reports.comparison_sections import COMPARISON, SeveralRuns
 from behavesim.reports.page.html import comparison_page, html, runs_page, write_comparison
-from behavesim.reports.sections import COMPARISON, Section, SeveralRuns
+from behavesim.reports.sections import Section
 from tests.analysis.examples import grid, made, tried
 from tests.analysis.journals import feasible, journalled, started, stopped
 from tests.reports.page.conftest import Opened

@@ -12,8 +12,7 @@ from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.convergence import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
-from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
-from behavesim.reports.sections import comparison_sections
+from behavesim.reports.comparison_sections import comparison_sections, comparison_tables, family_names, remarks
 from behavesim.task import Objective
 from tests.analysis.examples import grid, made, made_elsewhere, tried, unfinished, unknown_gaps
 from tests.reports.drawing import seen

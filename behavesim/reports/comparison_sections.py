@@ -1,11 +1,15 @@
-"""Lay out the comparison of several runs as tables."""
+"""The sections of a comparison of several runs, and the tables that they show."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
+from behavesim.analysis.behaviours import SharedMap, map_groups
 from behavesim.analysis.comparison import (
+    PRIMARY,
     GroupResult,
     GroupTest,
     RecommendationTest,
@@ -15,12 +19,17 @@ from behavesim.analysis.comparison import (
 )
 from behavesim.analysis.groups import Ranks
 from behavesim.analysis.metrics import About, Metric
+from behavesim.analysis.provenance import provenance_of
+from behavesim.analysis.report import UNMEASURED, try_or_note
 from behavesim.analysis.statistics import FEWEST
 from behavesim.analysis.table import (
     COUNT,
+    DISTANCE,
     POINTS,
     PROBABILITY,
+    PROGRAMS,
     RATIO,
+    SCORE_AND_GAP,
     WRITTEN,
     Cell,
     Column,
@@ -29,6 +38,12 @@ from behavesim.analysis.table import (
     cells_of,
 )
 from behavesim.base.text import short_name
+from behavesim.reports import charts
+from behavesim.reports.charts import Chart
+from behavesim.reports.next_steps import next_steps_of_several
+from behavesim.reports.sections import Section, kept_share, list_commands, table_section, without_empty
+from behavesim.reports.tables import runs_table
+from behavesim.store.folder import RunFolder
 
 # End of a task's name if an evaluator in the sandbox, where programs could change it, computed the scores.
 SELF_REPORTED = " (scores self-reported)"
@@ -50,6 +65,189 @@ P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p-val
 PAIRS = Column("pairs", COUNT, title="pairs")
 # Columns of the table of recommended programs: how many runs have which outcome, and the number of seeds.
 CHOICES = tuple(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds"))
+
+
+@dataclass(frozen=True)
+class SeveralRuns:
+    """A comparison as its sections see it."""
+
+    found: RunComparison
+    is_full: bool = True
+
+    @cached_property
+    def tasks(self) -> list[tuple[TaskComparison, str]]:
+        """Each task, with what follows a title to name it; "" if there is one."""
+        names = [f" on {name}" for name in family_names(self.found.tasks)]
+        return list(zip(self.found.tasks, names if len(names) > 1 else [""] * len(names), strict=True))
+
+    @cached_property
+    def maps(self) -> list[SharedMap]:
+        """The map of each task's groups; empty if behaviours cannot be compared."""
+        return [self._map(task)[0] for task in self.found.tasks]
+
+    def _map(self, task: TaskComparison) -> tuple[SharedMap, tuple[str, ...]]:
+        groups = [[run.run for run in group.runs if run.run is not None] for group in self.found.groups_of(task)]
+        nothing = SharedMap((), None, 0.0, ((),) * len(groups))
+        return try_or_note(lambda: map_groups(groups), nothing, UNMEASURED) if all(groups) else (nothing, ())
+
+
+def _matrix(of: SeveralRuns) -> Section:
+    """A row for each task and a column for each group: the mean of the task's primary metric."""
+    labels = list(dict.fromkeys(group.label for task, _ in of.tasks for group in task.groups))
+    rows: list[tuple[Cell, ...]] = []
+    best: set[tuple[int, int]] = set()
+    for task, name in of.tasks:
+        metric = _metric(of.found, task)
+        known = {} if metric is None else {each.label: each.metrics.get(metric.name) for each in task.groups}
+        means = {label: sample.mean for label, sample in known.items() if sample is not None}
+        if metric is None or not means:
+            continue
+        better = _better_end(of.found, task, metric)
+        leader = better and better(means, key=lambda label: means[label])
+        pairs = [{test.a, test.b} for test in task.tests]
+        common = set.intersection(*pairs) if pairs else set[str]()
+        base = common.pop() if len(common) == 1 else leader  # the one group that all tests are against, if any
+        told = [{test.a, test.b} for test in task.tests if test.is_significant and base in (test.a, test.b)]
+        differ = set[str]().union(*told) - {base}
+        cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in differ)}" or None for label in labels)
+        if leader is not None and len(set(means.values())) > 1:  # the only mean, or one of equals, is not the best
+            best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
+        rows.append((name.removeprefix(" on "), metric.column.heading, *cells))
+    columns = (Column("task"), Column("by"), *(Column(label, WRITTEN) for label in labels))
+    said = "Significantly different from the best, or from the one group of all tests (primary test, after Holm)"
+    caption = f"{BOLD}. † {said}."
+    table = Table("matrix", "tasks and groups", columns, tuple(rows), caption, best=frozenset(best), keys=2)
+    return table_section("matrix", table) if len(of.tasks) > 1 else Section("matrix", "")
+
+
+def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> Callable[..., str] | None:
+    """Return what finds a task's best group, `max` or `min`; None if no run says which scores are better."""
+    if metric.direction != "task":
+        return max if metric.direction == "higher" else min
+    runs = (report.run for group in found.groups_of(task) for report in group.runs if report.run is not None)
+    directions = {run.state.objective.direction for run in runs}
+    return {"maximise": max, "minimise": min}[directions.pop()] if directions else None
+
+
+def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
+    """Return the metric by which a task's groups are shown: that of its primary tests; where there is no test, the
+    first of PRIMARY that a run has a value of."""
+    runs = [run for group in found.groups_of(task) for run in group.runs]
+    known = {each.name: each for each in found.metrics if any(run.metrics[each.name] is not None for run in runs)}
+    tested = (test.metric for test in task.tests if test.is_primary)
+    return next((known[name] for name in (*tested, *PRIMARY) if name in known), None)
+
+
+def _tables_named(name: str, of: SeveralRuns) -> Section:
+    tables = tuple(table for table in comparison_tables(of.found) if table.name == name)
+    shown = (charts.ranks_chart(of.found.ranks),) if name == "ranks" and of.found.ranks is not None else ()
+    return Section(name, tables[0].title if len(tables) == 1 else name.replace("_", " "), "", tables, shown)
+
+
+def _about(on: str, chart: Chart) -> Chart:
+    """Return a chart whose title begins with the task's name; `on` is as in `SeveralRuns.tasks`."""
+    return replace(chart, title=f"{on.removeprefix(' on ')}: {chart.title}") if on else chart
+
+
+def _curves(of: SeveralRuns) -> Section:
+    shown = []
+    for place, (task, on) in enumerate(of.tasks):
+        if (chart := curves_chart(of.found, task, f"curves_{place}")) is not None:
+            shown.append(_about(on, chart))
+    note = (
+        "The mean over the seeds of a group, with the 95 % confidence interval of the mean as a band; "
+        f"a group with fewer than {FEWEST} seeds has none. A dotted line is the template."
+    )
+    return Section("curves", "the best so far", note, charts=tuple(shown))
+
+
+def curves_chart(
+    found: RunComparison, task: TaskComparison, name: str = "convergence", axis: str | None = None
+) -> Chart | None:
+    """Return the mean best of each group of a task over the candidates, or over `axis` of ACROSS; None without any."""
+    groups = found.groups_of(task)
+    summaries = [run.summary for group in groups for run in group.runs]
+    template = next((each.template for each in summaries if each.template), None)
+    by_gap = all(group.has_gaps for group in groups)
+    worth = None if template is None else template.gap if by_gap else template.score
+    return charts.groups_chart(name, groups, worth, summaries[0].unit, axis)
+
+
+def _dots(of: SeveralRuns) -> Section:
+    shown = []
+    for place, (task, name) in enumerate(of.tasks):
+        if (metric := _metric(of.found, task)) is None:
+            continue
+        runs = [(group.label, run) for group in of.found.groups_of(task) for run in group.runs]
+        values = [(label, run.summary.run, run.summary.seed, run.metrics[metric.name]) for label, run in runs]
+        known = [(label, run, seed, value) for label, run, seed, value in values if value is not None]
+        shown.append(charts.dots_chart(f"dots_{place}", f"{metric.column.heading}{name}", metric.unit, known))
+    return Section("dots", "every run", "A dot is a run, a bar the mean of its group.", charts=tuple(shown))
+
+
+def _shared_map(of: SeveralRuns) -> Section:
+    shown, shares, first = [], [], 0
+    for place, ((task, on), found) in enumerate(zip(of.tasks, of.maps, strict=True)):
+        if len(found.programs) > 2:
+            labels = [group.label for group in task.groups]
+            shown.append(_about(on, charts.shared_map_chart(f"map_{place}", found, labels, first)))
+            shares.append(f"{on.removeprefix(' on ')}: {kept_share(found.kept)}" if on else kept_share(found.kept))
+        first += len(found.programs)
+    about = "The best behaviours of all groups, an equal share of each; near points behave alike."
+    note = f"{about} {' '.join(shares)} A ring is around the best of each group."
+    return Section("map", "behaviours", note, charts=tuple(shown))
+
+
+def _alone(of: SeveralRuns) -> Section:
+    far = Column("elsewhere", DISTANCE, title="distance to other groups")
+    columns = (Column("program", PROGRAMS), *SCORE_AND_GAP, far)
+    tables = []
+    for (task, name), found in zip(of.tasks, of.maps, strict=True):
+        for group, places in zip(task.groups, found.alone, strict=True):
+            own = [found.programs[place] for place in places]
+            rows = tuple((f"{each.run} {each.candidate}", each.score, each.gap, each.elsewhere) for each in own)
+            caption = f"no program of another group is nearer than {found.far:.3f}"
+            tables.append(Table("alone", f"by {group.label}{name}", columns, rows, caption))
+    return Section("alone", "found by one group alone", tables=tuple(each for each in tables if each.rows))
+
+
+def _making_of_all(of: SeveralRuns) -> Section:
+    lines = []
+    for each in of.found.runs:
+        if each.run is not None:
+            made, why = try_or_note(partial(provenance_of, each.run), None, "unknown")
+            lines += [f"# {each.summary.run}", *(why if made is None else made.commands)]
+    return Section("making", "how the runs were made", text="\n".join(lines), language="sh")
+
+
+def _next_of_several(of: SeveralRuns) -> Section:
+    names = [RunFolder(run.origin.folder).argument for run in of.found.runs]
+    return Section("next", "", text=list_commands(next_steps_of_several(names, of.is_full)), language="sh")
+
+
+# The sections of a comparison, in the order in which views show them.
+COMPARISON: Mapping[str, Callable[[SeveralRuns], Section]] = {
+    "matrix": _matrix,
+    "verdicts": lambda of: Section("verdicts", "what the tests say", text="\n".join(verdict_lines(of.found))),
+    "curves": _curves,
+    "dots": _dots,
+    "map": _shared_map,
+    "alone": _alone,
+    **{name: partial(_tables_named, name) for name in ("groups_search", "groups_held-out", "groups_behaviour")},
+    **{name: partial(_tables_named, name) for name in ("tests", "over_time", "recommended_vs_best", "ranks")},
+    "runs": lambda of: Section("runs", "", tables=(runs_table([run.summary for run in of.found.runs]),)),
+    "making": _making_of_all,
+    "next": _next_of_several,
+}
+# Sections of a comparison on its first screen, and those that only a page shows.
+FIRST_SECTIONS = ("matrix", "groups_search", "groups_held-out", "verdicts", "tests", "ranks", "runs", "next")
+ON_PAGES = ("curves", "dots", "map", "alone", "making")
+
+
+def comparison_sections(found: RunComparison, names: Iterable[str] = (), is_full: bool = True) -> Iterator[Section]:
+    """Yield the sections of a comparison that say something: those named, or all that terminals and papers show."""
+    shown, chosen = SeveralRuns(found, is_full), set(names) or COMPARISON.keys() - set(ON_PAGES)
+    return without_empty(find(shown) for name, find in COMPARISON.items() if name in chosen)
 
 
 def comparison_tables(found: RunComparison) -> list[Table]:
