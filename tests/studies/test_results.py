@@ -133,6 +133,8 @@ def test_the_page_shows_the_kept_numbers() -> None:
         ("small-budgets", "best_gap"),
         ("race", "held_out_gap"),
         ("shortlist", "behind"),
+        ("instances", "held_out_gap"),
+        ("instances", "held_out_best_gap"),
     ],
 )
 def test_the_page_shows_the_verdict_of_a_plan(plan: str, metric: str) -> None:
