@@ -5,10 +5,10 @@ default). "20" are twenty with as many evaluations, "30" thirty with three times
 race.toml's "champion" on tsp, flow_shop, qap and job_shop, six seeds: the searches are the same, and only the choice
 differs.
 
-Decided before the first run: 20 against 10, and 30 against 10, by `behind`: minus the mean gain on the template on 200
-instances that no race saw, as a fraction of the template's score, so that less is better. A sign-flip test of the
-differences of all pairs, each task's divided by their standard deviation, corrected by Holm over the two
-(`gaps.py shortlist`). The default changes to 20 only if that is better after the correction.
+Decided before the first run: 20 is tested against 10, and 30 against 10, by `behind`. That is minus the mean gain on
+the template, a fraction, on 200 instances that no race saw: less is better. The test flips signs of the differences of
+all pairs, each task's divided by their standard deviation. Holm corrects it over the two (`gaps.py shortlist`).
+The default changes to 20 only if that is better after the correction.
 
 `python experiments/shortlist.py FOLDER` writes shortlist.csv from the runs in FOLDER; it takes about an hour. It runs
 their programs outside the sandbox, so only runs of the offline proposer are for it.

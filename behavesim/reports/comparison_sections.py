@@ -130,8 +130,8 @@ def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> C
 
 
 def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
-    """Return the metric by which a task's groups are shown: that of its primary tests; where there is no test, the
-    first of PRIMARY that a run has a value of."""
+    """Return the metric by which a task's groups are shown: that of its primary tests, if it has any."""
+    # without a test it is the first of PRIMARY that a run has a value of
     runs = [run for group in found.groups_of(task) for run in group.runs]
     known = {each.name: each for each in found.metrics if any(run.metrics[each.name] is not None for run in runs)}
     tested = (test.metric for test in task.tests if test.is_primary)

@@ -283,15 +283,14 @@ class Behaviours:
             )
 
     def _members(self) -> Archive:
-        """Return all members encoded, brought up to date here: on a decision's thread, not on the event loop.
-
-        Those added since the last call are encoded: many are evicted before it. If some are gone, the others are copied
-        into a new archive, so that a comparison costs no more than the living.
-        """
+        """Return all members encoded, brought up to date."""
+        # Here, in the decisions' thread, and not where events are applied: at a restart this takes some 40 ms, in which
+        # the event loop would commit no reply. And many newcomers are evicted before anything is compared.
         from behavesim.similarity import Archive
 
         if self._archive is None:
             self._archive = Archive()
+        # some are gone: without a copy of the others, each comparison would still take their time
         if len(self._archive) > len(self._rows):
             self._archive = self._archive.take(self._rows.values())
             self._rows = {candidate: row for row, candidate in enumerate(self._rows)}

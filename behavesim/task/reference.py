@@ -43,6 +43,8 @@ class TaskReference:
         if not size:
             return task
         if size.isdecimal():
+            if name.endswith(".py"):
+                raise TaskError(f"a number is for installed tasks; let `instances` of {name} return more for 'search'")
             return with_instances(task, int(size))
         if size not in task.sizes:
             known = f"it has {', '.join(task.sizes)}" if task.sizes else "it has one size only"

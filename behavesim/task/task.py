@@ -180,7 +180,7 @@ class Task(ABC):
     endless: bool = False
     """Whether `instance` gives one for every number, whatever the length of the split."""
     compared: int | None = None
-    """Number of the first search instances, on which behaviours are compared; None for all."""
+    """Number of the first instances of a split, on which behaviours are compared; None for all."""
     grammar: str = ""
     """Building blocks for the offline proposer (see docs/how-to/tasks.md); "" for general ones."""
 

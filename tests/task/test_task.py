@@ -102,6 +102,7 @@ def test_a_number_is_the_task_with_so_many_search_instances_its_own_first_and_co
         ("tsp:huge", "task 'tsp' has no size 'huge'; it has .*large"),
         ("{file}:huge", r"task '.*mine\.py' has no size 'huge'; it has large$"),
         ("{plain}:huge", r"task '.*plain\.py' has no size 'huge'; it has one size only$"),
+        ("{file}:8", r"a number is for installed tasks; let `instances` of .*mine\.py return more for 'search'$"),
         ("{file}:large", r"a size is chosen of an installed task; let the file .*mine\.py end with `task = large`$"),
     ],
 )
