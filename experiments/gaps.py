@@ -1,8 +1,9 @@
 """Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py methods`.
 
-The plans are methods, small-budgets, race, tune, instances, shortlist and long. The tests are the plan's, NAME.toml: of
-each pair the gap of the first minus that of the second, so that less than 0 is better. NAME.csv has the gaps, as
-fractions; a task without a gap, as its best is not known there, is left out.
+The plans are the NAME.toml here that have a NAME.csv. The tests are the plan's: of each pair the gap of the first minus
+that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions: it is the runs.csv that
+`behavesim report RUN... --held-out --csv FOLDER` writes, or, of older plans, its columns of gaps alone. A task without
+a gap, as its best is not known there, is left out.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ MORE = {
     "instances": (("24", "own"),),
     "shortlist": (("20", "10"), ("30", "10")),
 }
+# Gaps of a runs.csv that plans decide by: of the recommended and the best program on unseen instances, and of the best
+# on the search's.
+DECIDING = ("held_out_recommended_gap", "held_out_best_gap", "best_gap")
 # Most differences of which all changes of sign are tried: of more, as many are drawn as FLIPS says.
 MOST = 20
 FLIPS = 1_000_000
@@ -58,7 +62,7 @@ def table(name: str, metric: str) -> list[str]:
     tests = [*MORE.get(name, ()), *((ours, theirs) for ours, theirs in planned)]
     with (HERE / f"{name}.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[metric]]
-    gaps = {(row["task"], row["variant"], row["seed"]): float(row[metric]) for row in rows}
+    gaps = {(row["task"], row.get("variant") or row["group"], row["seed"]): float(row[metric]) for row in rows}
     tasks, seeds = (sorted({key[place] for key in gaps}) for place in (0, 2))
     means, ps, counts = [], [], []
     for ours, theirs in tests:
@@ -79,8 +83,8 @@ def table(name: str, metric: str) -> list[str]:
 def main() -> None:
     """Print one table for each metric of the plan."""
     with (HERE / f"{sys.argv[1]}.csv").open(newline="") as file:
-        _, _, _, *metrics = next(csv.reader(file))
-    for metric in metrics:
+        columns = next(csv.reader(file))
+    for metric in DECIDING if "group" in columns else columns[3:]:
         head = f"| {metric} of | minus that of | points | better : worse | p | Holm |"
         sys.stdout.write("\n".join((head, "|---|---|---:|---:|---:|---:|", *table(sys.argv[1], metric))) + "\n\n")
 
