@@ -1,9 +1,9 @@
 """Prints the verdict of a plan from its kept gaps: `python experiments/gaps.py methods`.
 
 The plans are the NAME.toml here that have a NAME.csv. The tests are the plan's: of each pair the gap of the first minus
-that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions: it is the runs.csv that
-`behavesim report RUN... --held-out --csv FOLDER` writes, or, of older plans, its columns of gaps alone. A task without
-a gap, as its best is not known there, is left out.
+that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions: columns of the runs.csv that
+`behavesim report RUN... --held-out --csv FOLDER` writes. A task without a gap, as its best is not known there, is left
+out.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> None:
     """Print one table for each metric of the plan."""
     with (HERE / f"{sys.argv[1]}.csv").open(newline="") as file:
         columns = next(csv.reader(file))
-    for metric in DECIDING if "group" in columns else columns[3:]:
+    for metric in [name for name in DECIDING if name in columns] if "group" in columns else columns[3:]:
         head = f"| {metric} of | minus that of | points | better : worse | p | Holm |"
         sys.stdout.write("\n".join((head, "|---|---|---:|---:|---:|---:|", *table(sys.argv[1], metric))) + "\n\n")
 
