@@ -77,7 +77,7 @@ def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
 
 def test_the_failures_of_the_shown_programs_children_come_first() -> None:
     state = example()
-    state.failures.append(Rejected(11, "extraction", "syntax", "invalid syntax (line 3)"))
+    state.tried.failures.append(Failed((), Rejected(11, "extraction", "syntax", "invalid syntax (line 3)")))
     first, second = failures_in_words(state, (1, 2)).split("\n")[1:]
     assert first.startswith(
         "- written from program 2: timeout: still not done after the 50 s of CPU time that count, at call 61"
@@ -250,7 +250,6 @@ def test_no_text_from_outside_brings_a_control_character_or_a_place_into_a_promp
     failed = Rejected(12, "evaluation", "exception", message, source, thought, feedback=feedback)
     state.members[2] = program
     state.tried.failures.append(Failed((2,), failed))
-    state.failures.append(failed)
     state.apply(Advised("one", advice))
     pair = [PROGRAMS[0], program]
     note = Note(NoteAsked(0, (1, 2), Prompt("", "short-term-reflection")), Reply(thought, "m"))
