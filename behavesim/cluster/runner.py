@@ -154,7 +154,7 @@ class ClusterRunner:
             self._following.add_done_callback(self._fail)
             try:
                 await self._first_workers()
-            except BaseException:
+            except BaseException:  # also cancelled: else the tasks that attend to workers would go on
                 await self._close()
                 raise
             self._entered = entered.pop_all()
@@ -324,10 +324,6 @@ def _workers_in(answer: Any) -> dict[str, str]:
     raise Garbage(f"a list of workers was expected, not {answer!r:.100}")
 
 
-# Shows a person one line of text.
-Tell = Callable[[str], None]
-
-
 @dataclass(frozen=True)
 class Cluster:
     """A cluster as the setting `workers` names it, and what its workers must fulfil.
@@ -340,7 +336,7 @@ class Cluster:
     workers: str
     allow_weak_isolation: bool
     allow_others: bool
-    tell: Tell
+    tell: Callable[[str], None]
     clock: Heartbeat
     window: int | None = None
     sights: list[Callable[[], str]] = field(default_factory=list)

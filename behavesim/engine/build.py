@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,19 +205,19 @@ async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
     program = Program(task.template, "", form.hash(task.template))
     outcome = outcome_of_verdict(TEMPLATE, program, await judge.evaluate(task.template))
     if isinstance(outcome, Rejected):
-        own = isinstance(task, EvaluatorTask)
-        what = "the first program and the evaluator" if own else "`solve` or the template"
-        is_its_own = isinstance(task, EvaluatorTask) and Path(task.file.program).parent.parent.name == MADE
-        said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
+        file = task.file if isinstance(task, EvaluatorTask) else None
+        what = "the first program and the evaluator" if file else "`solve` or the template"
+        is_made = file is not None and Path(file.program).parent.parent.name == MADE
+        said = f"task {task.name!r} fails with its {'first program' if file else 'template'} ({outcome.reason}): "
         advice = {
             "evaluator-error": "; the evaluator says so of its first program: mend it, or install what it lacks",
             "timeout": f"; look for a loop without end in {what}, or raise timeout_s, as by --set timeout_s=600",
             # of a class or a specification, which may leave its body to be filled in
-            "evaluator": "; its own first program fails: add --program FILE with one that works" * is_its_own,
+            "evaluator": "; its own first program fails: add --program FILE with one that works" * is_made,
             COSTLY: "; let `solve` do the work and `score` only check it, or raise timeout_s or memory_mb",
         }
         # evaluators often go on without what they lack, and fail later with words that say nothing of it
-        if lack := what_it_lacks(task.file, outcome.message) if isinstance(task, EvaluatorTask) else "":
+        if lack := what_it_lacks(file, outcome.message) if file else "":
             raise TaskError(f"{said}{outcome.message}; {lack}")
         raise TaskError(f"{said}{outcome.message}{advice.get(outcome.reason, '')}")
     return outcome
@@ -272,11 +272,12 @@ class Launch:
     # Events that a new run begins with: programs and advice from people, and clock readings of the run that it replays.
     # Empty if there are none.
     brought: tuple[Injected | Advised | ClockRead, ...] = ()
-
-    @cached_property
-    def clock(self) -> Heartbeat:
-        """The clock of all time limits of the session."""
-        return Heartbeat()
+    # The clock of all time limits of the session.
+    clock: Heartbeat = field(default_factory=Heartbeat, init=False, compare=False)
+    # The lines that `tell` was given before the run's folder, which holds the log, was made.
+    early: list[str] = field(default_factory=list, init=False, compare=False)
+    # Functions that say what the workers of a cluster do now; empty if programs run on this machine.
+    sights: list[Callable[[], str]] = field(default_factory=list, init=False, compare=False)
 
     @cached_property
     def notices(self) -> Notices:
@@ -287,16 +288,6 @@ class Launch:
     def requests(self) -> Requests:
         """The requests of the session that have no answer yet."""
         return Requests(self.notices, self.clock)
-
-    @cached_property
-    def early(self) -> list[str]:
-        """The lines that `tell` was given before the run's folder, which holds the log, was made."""
-        return []
-
-    @cached_property
-    def sights(self) -> list[Callable[[], str]]:
-        """Functions that say what the workers of a cluster do now; empty if programs run on this machine."""
-        return []
 
     def tell(self, text: str) -> None:
         """Give a person a notice; before the folder is made, keep it in `early` and write it to standard error."""

@@ -74,7 +74,7 @@ class RefereePool:
     async def __aenter__(self) -> Self:
         try:
             await self._server.connection()
-        except BaseException:
+        except BaseException:  # else a referee's server that started all the same would live on
             await self._server.close()
             raise
         return self
@@ -142,7 +142,7 @@ class RefereePool:
         referee.life.add_done_callback(self._lives.discard)
         try:
             await referee.begin()
-        except BaseException:
+        except BaseException:  # also cancelled: nobody knows of this process yet, and so nobody would end it
             referee.end()
             raise
         return referee
@@ -282,7 +282,7 @@ class SandboxJudge:
         entering = [asyncio.ensure_future(each.__aenter__()) for each in (self.sandbox, self._referees)]
         try:
             await asyncio.gather(*entering)  # side by side: each loads libraries and the task
-        except BaseException:
+        except BaseException:  # else what the other one started would live on
             for each in entering:
                 each.cancel()
             await asyncio.wait(entering)

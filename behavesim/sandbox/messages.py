@@ -265,12 +265,15 @@ def in_words(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def send_errors(control: socket.socket) -> Iterator[None]:
-    """Send an Exception that the block raises to the daemon, as {"error": text}, and raise it again."""
+def send_errors(control: socket.socket, usage: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Send an Exception that the block raises to the daemon, as {"error": text, …}, and raise it again.
+
+    Errors of the class `usage` say that what the process had to load is at fault, and not the sandbox.
+    """
     try:
         yield
-    except Exception as error:
-        control.sendall(line({"error": in_words(error)}))
+    except Exception as error:  # the task's code may raise anything, and the daemon would only see that this one died
+        control.sendall(line({"error": in_words(error), "is_usage": isinstance(error, usage)}))
         raise
 
 

@@ -106,7 +106,7 @@ class Requests:
         """Context around all requests for one reply: if it raises, `spent()` of them count as unreported."""
         try:
             yield
-        except BaseException:
+        except BaseException:  # also cancelled: what was sent may be billed, and no reply says so
             self._lost += spent()
             raise
 
