@@ -345,8 +345,8 @@ class Cluster:
     def functions(self, task: str, loaded: Task, split: Split, limits: Limits, further: int = 0) -> ProgramPool:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
 
-        Programs may also run on blocks of so many `further` instances.
-        `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
+        Programs may also run on blocks, which are taken from `further` instances beyond the split's. `task` is the
+        task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
         TaskError if the task's `data_files` cannot be sent, or its instances cannot be made or hashed; OSError if a
         file cannot be read.
         """

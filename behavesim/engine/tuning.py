@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 # Standard deviation of the first trials, as a fraction of each number's scale.
 FIRST_STEP = 0.2
-# To look for numbers that have to stay as they are takes one trial of so many that are left.
+# The look for numbers that have to stay as they are may use one in so many of the trials that are left.
 LOOK = 3
 # Fresh instances on which the best trial and its parent are compared first, and at most; each block doubles them.
 FIRST_FRESH, MOST_FRESH = 10, 80
@@ -77,7 +77,7 @@ class Grounds:
     first: int
     """The number of the first search instance that nothing else uses."""
     further: int
-    """So many search instances from there on belong to each trial, besides those of the search."""
+    """The number of search instances from there on that each trial uses besides the search's own."""
     check: TuningCheck
     has_own_mean: bool
 
@@ -272,7 +272,7 @@ def _alike(numbers: Sequence[Number]) -> list[list[int]]:
 
 
 def _raised(numbers: Sequence[Number]) -> Values:
-    """Return greater values, which an index or a size is more likely to fail of than of smaller ones."""
+    """Return greater values: with these an index or a size fails more often than with smaller ones."""
     # by two different steps: copies of one number, which later change alone, must not stay equal
     steps = [FIRST_STEP / (1 + place % 2) for place in range(len(numbers))]
     return tuple(

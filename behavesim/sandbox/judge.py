@@ -44,8 +44,8 @@ class RefereePool:
 
     An async context manager. Entering raises TaskError if the task cannot be loaded, SandboxError if no process starts.
     `limits` are those of a program. Time limits go by `clock`, a new one if None. `starts` is as in `begin_instances`.
-    They also score blocks of so many `further` instances. `instances` is the number of the split's instances, known
-    after entering.
+    They also score blocks, which are taken from `further` instances beyond the split's. `instances` is the number of
+    the split's instances, known after entering.
     """
 
     instances = 0

@@ -96,9 +96,9 @@ REQUEST = struct.Struct("<cQQQd")
 # In place of a block, the instances of the split.
 NO_BLOCK = (0, 0, 1.0)
 FORK, KILL = b"f", b"k"
+"""Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
 # Most sockets that come with a request.
 MOST_SOCKETS = 32
-"""Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
 # Share of the CPU time from which a message names the first call's.
 _NOTABLE = 0.2
 # The exit status of a candidate's process that had too little memory left to send its failure.
@@ -222,10 +222,10 @@ class ProcessEnd:
 
     job: int  # the daemon's number
     status: int  # as os.wait gives it
-    # Why the zygote killed it: "cpu", "wall" (by the clock), "asleep" (by the clock, and it would have been on a quiet
-    # machine, too), "waited" (by the clock, without a core most of the time) or "cancelled"; for an evaluation also
-    # "memory", "processes" or "files". "machine" if the kernel killed it while it had less than half of the machine's
-    # memory, never for an evaluation. Otherwise "".
+    # Why the zygote killed it: "cpu", "wall" (by the clock), "asleep" (by the clock, as would happen on a quiet machine
+    # too), "waited" (by the clock, without a core most of the time) or "cancelled"; for an evaluation also "memory",
+    # "processes" or "files". "machine" if the kernel killed it while it had less than half of the machine's memory,
+    # never for an evaluation. Otherwise "".
     killed: str
     cpu_s: float
     peak_bytes: int  # of resident memory

@@ -119,17 +119,13 @@ class ZygoteRunner:
         except BaseException:  # else a zygote that started all the same would live on
             await self.__aexit__()
             raise
-        if isinstance(self._assignment, TaskAssignment):
-            self._add_zygotes(self._assignment, self.ready)
+        if isinstance(assignment := self._assignment, TaskAssignment):  # the others start when a program needs them
+            bare = replace(assignment, task="", entry_point=self.ready.entry_point, hidden=self.ready.hidden)
+            for has_task, each, accept in ((True, assignment, self._accept), (False, bare, self._refuse_weaker)):
+                scientific = replace(each, preloaded=(*each.preloaded, *self._scientific))
+                self._zygotes[has_task, True] = ZygoteSupervisor(scientific, accept, self._clock)
+                self._zygotes.setdefault((has_task, False), ZygoteSupervisor(each, accept, self._clock))
         return self
-
-    def _add_zygotes(self, assignment: TaskAssignment, ready: Ready) -> None:
-        """Supervise the zygotes that start when a program first needs them."""
-        bare = replace(assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
-        for has_task, each, accept in ((True, assignment, self._accept), (False, bare, self._refuse_weaker)):
-            scientific = replace(each, preloaded=(*each.preloaded, *self._scientific))
-            self._zygotes[has_task, True] = ZygoteSupervisor(scientific, accept, self._clock)
-            self._zygotes.setdefault((has_task, False), ZygoteSupervisor(each, accept, self._clock))
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(each.close() for each in self._zygotes.values()))
@@ -447,9 +443,9 @@ class Pool(ProgramPool):
 
     Each program's process is forked from a zygote, which has imported the modules `preloaded`; another has imported
     `scientific`, too, for programs that mention scipy. Each instance is begun at most `starts` times
-    (`begin_instances`). Programs may also run on blocks of so many `further` instances. Time limits on
-    zygotes go by `clock`, a new one if None. Zygotes are started through the command `wall`, unless that is empty.
-    Tests give fewer `layers`.
+    (`begin_instances`). Programs may also run on blocks, which are taken from `further` instances beyond the split's.
+    Time limits on zygotes go by `clock`, a new one if None. Zygotes are started through the command `wall`, unless that
+    is empty. Tests give fewer `layers`.
 
     Making one raises TaskError if `task` is not installed. Entering raises UsageError if the isolation is below
     `strong`, unless `allow_weak_isolation`, and SandboxError if the sandbox does not start.
