@@ -335,7 +335,7 @@ class Dispatcher:
     def _room_for(self, job: Job, among: Iterable[Link]) -> Link | None:
         """Return the one of the workers `among` with the fewest programs per place; None if all have enough."""
         # One that had the program before, and was lost or failed, is taken only if there is no other.
-        # At each place of a worker so many programs may wait: the fewer, the longer programs take.
+        # how many programs may wait at each place of a worker: the longer they take, the fewer
         if not self.done:
             ahead = 1
         else:

@@ -30,7 +30,7 @@ from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Block
 
-# Most serving workers that one line names, and most lost ones that are told of between two looks.
+# Most serving workers that one line names, and most losses between two looks that have a line each.
 MOST_NAMED = 8
 # Looks in a row at which no worker serves, after which a person is told.
 LOOKS_WITHOUT = 5
@@ -268,7 +268,7 @@ class ClusterRunner:
             except Garbage as error:
                 self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
             except LineLost as error:
-                if str(error) != said:  # one that stays lost is told of once
+                if str(error) != said:  # a worker that stays lost is reported once
                     self._notices.report_loss(name, error)
                 said = str(error)
             self._beginning.discard(address)

@@ -160,7 +160,7 @@ class TaskAssignment(Assignment):
     split: Split
     preloaded: Sequence[str]  # modules to import
     entry_point: str = ""  # the name of the program's function
-    starts: int = 1  # each instance is begun at most so many times (`begin_instances`)
+    starts: int = 1  # most versions of each instance (`begin_instances`)
     further: int = 0  # instances beyond the split's, for races (`further_instances`)
 
 
@@ -176,7 +176,7 @@ class RefereeAssignment(Assignment):
     is_trusted = True
     task: str  # the text of a TaskReference
     split: Split
-    starts: int = 1  # each instance is begun at most so many times
+    starts: int = 1  # most versions of each instance
     further: int = 0  # instances beyond the split's, for races
 
     @property

@@ -35,16 +35,8 @@ from behavesim.sandbox.frames import as_message, read_frame
 from behavesim.sandbox.layers import Confinement
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready, RefereeAssignment, encode_pair, line, send_errors
-from behavesim.task import (
-    InvalidSolution,
-    Split,
-    Task,
-    TaskReference,
-    begin_instances,
-    call_task,
-    further_instances,
-    number_from,
-)
+from behavesim.task import InvalidSolution, Split, Task, TaskReference, further_instances
+from behavesim.task.calls import begin_instances, call_task, number_from
 from behavesim.task.score import Metrics, Score, join_feedback, limit_metrics, mean_metrics
 from behavesim.task.verdict import Block, Failure, Solved, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, pack, trajectories_of

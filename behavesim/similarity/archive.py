@@ -218,7 +218,7 @@ class BlockEncoder(ABC):
     """Collects runs of one instance, truncated alike, each as one sequence of numbers; rows are copied only to grow."""
 
     def __init__(self, lanes: int, dtype: type[np.generic], padding: float) -> None:
-        """Begin without runs; a block has so many `lanes`, and `padding` fills the ends of shorter runs in it."""
+        """Begin without runs; a block holds `lanes` of them, and `padding` fills the ends of shorter ones."""
         self._padding = padding
         self._rows = np.empty((0, lanes), dtype)
         self._starts = [0]

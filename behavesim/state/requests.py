@@ -11,7 +11,7 @@ from behavesim.base.notices import OFTEN_S, Sparing
 from behavesim.base.text import count_noun
 from behavesim.state.events import BatchSent, Event
 
-# What a search and a proposer that sends prompts in batches say to each other.
+# Messages between a search and a proposer that sends prompts in batches.
 
 
 class Batches:

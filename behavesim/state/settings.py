@@ -28,16 +28,8 @@ from behavesim.base.config import OWN, RUN, Configurable, Options, Owner, Settin
 from behavesim.base.errors import JournalError, TaskError, UsageError, nearest
 from behavesim.base.plugins import Kind, file_hash, is_own
 from behavesim.base.text import one_line, validation_message
-from behavesim.task import (
-    Direction,
-    Objective,
-    Split,
-    Task,
-    TaskReference,
-    further_instances,
-    instances_made_anew,
-    instances_of,
-)
+from behavesim.task import Direction, Objective, Split, Task, TaskReference, further_instances, instances_of
+from behavesim.task.calls import instances_made_anew
 from behavesim.task.evaluated import EvaluatorTask
 
 # Finds methods by the name of an entry point, or by the path of a `.py` file.

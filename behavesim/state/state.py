@@ -374,7 +374,7 @@ class RunState:
                 # they were chosen under other settings, and perhaps by another `validation` split
                 self.recommended = self.recommended_of = self.portfolio = self.fresh = None
                 self.is_racing = False
-                self.batched.clear()  # left to the run that paid for it: whoever reads a batch deletes its files
+                self.batched.clear()  # left to the run that paid for it: reading a batch deletes its files
             case RunResumed():
                 self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
                 self.tally.unanswered += event.unanswered

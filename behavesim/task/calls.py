@@ -59,7 +59,7 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
 
 
 def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
-    """Return the instances of a split; for `starts` above 1, up to so many versions of each (see `Task.starts`)."""
+    """Return the instances of a split; for `starts` above 1, up to that number of versions of each (`Task.starts`)."""
     instances = instances_of(task, split)
     if starts == 1:
         return list(instances)

@@ -63,7 +63,7 @@ def without_surroundings(metrics: Metrics) -> Metrics:
     }
 
 
-# What the behaviours of a task without an evaluator are taken from: `Task.trajectory`.
+# The source of behaviours in tasks without an evaluator: `Task.trajectory`.
 TRAJECTORY = "trajectory"
 
 
