@@ -334,14 +334,11 @@ class Dispatcher:
 
     def _room_for(self, job: Job, among: Iterable[Link]) -> Link | None:
         """Return the one of the workers `among` with the fewest programs per place; None if all have enough."""
-        # One that had the program before, and was lost or failed, is taken only if there is no other.
-        # how many programs may wait at each place of a worker: the longer they take, the fewer
-        if not self.done:
-            ahead = 1
-        else:
-            ahead = 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
+        # The longer programs take, the fewer wait at each place of a worker; one until it is known how long.
+        waiting = 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
+        best, least = None, 1.0 + (waiting if self.done else 1)
+        # a worker that had the program before, and was lost or failed, is taken only if there is no other
         is_new = not job.had_by or job.had_by.issuperset(link.name for link in self.links)
-        best, least = None, 1.0 + ahead
         for link in among:
             load = len(link.held) / link.places
             if load < least and (is_new or link.name not in job.had_by):

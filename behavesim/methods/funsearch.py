@@ -156,11 +156,9 @@ class FunSearch(Method[FunSearchSettings]):
         if state.groups:
             return Added(candidate.id, self._island(state, behaviours, candidate))
         is_worse = state.template is not None and state.member(candidate).utility < state.template.utility
-        return (
-            NotAdded(candidate.id)
-            if is_worse and not self.settings.keep_worse_than_template
-            else Added(candidate.id, None)
-        )
+        if is_worse and not self.settings.keep_worse_than_template:
+            return NotAdded(candidate.id)
+        return Added(candidate.id, None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return how many initial programs there are; once there are islands, when they restart next (empty: never)."""
