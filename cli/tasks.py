@@ -15,8 +15,9 @@ from behavesim.base.errors import TaskError
 from behavesim.checks import check_task
 from behavesim.checks.task import examine_evaluator
 from behavesim.reports.terminal import show
-from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
+from behavesim.task import Task, TaskReference, installed_tasks
 from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.task import TaskKind
 from behavesim.task.verdict import Verdict
 
 from .commands import PLAIN

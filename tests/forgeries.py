@@ -120,13 +120,13 @@ class Judges:
     )
 
     @asynccontextmanager
-    async def judging(
+    async def judge_of(
         self, settings: Settings, task: Task, split: Split = "search", further: int = 0
     ) -> AsyncIterator[Any]:
-        """In the place of `engine.build.judging`."""
+        """In the place of `engine.build.judge_of`."""
         key = (task.name, split, Limits.of(settings), settings.race, further)
         if key not in self.known:
-            self.known[key] = await self.stack.enter_async_context(build.judging(settings, task, split, further))
+            self.known[key] = await self.stack.enter_async_context(build.judge_of(settings, task, split, further))
         judge, verdicts = self.known[key], self.verdicts
 
         class Remembering:
@@ -252,7 +252,7 @@ async def forgeries(count: int, seed: int, folder: Path) -> list[Forgery]:
     async with AsyncExitStack() as stack:
         judges = Judges(stack)
         for room in ("audit.verify", "application.recommendation"):
-            stack.enter_context(patch(f"behavesim.{room}.judging", judges.judging))
+            stack.enter_context(patch(f"behavesim.{room}.judge_of", judges.judge_of))
         journals = {run: [event for _, _, event in read_events(run.journal)] for run in await runs(folder)}
         for run in journals:
             whole = await verify_runs(run, workers=2)

@@ -21,7 +21,9 @@ from behavesim.code_similarity.metric import missing, of_source, source_matrix
 from behavesim.prompts.behaviour_diff import first_difference, step_in_words
 from behavesim.similarity import BehaveSim
 from behavesim.state.events import TEMPLATE
-from behavesim.task import Bins, Disks, InWords, Picture, Route, Task, instances_of, picture_of
+from behavesim.task import Bins, Disks, InWords, Route, Task, instances_of
+from behavesim.task.calls import picture_of
+from behavesim.task.task import Picture
 from behavesim.trajectory import AlgorithmRun, Kind, Trajectory, trajectories_of
 
 

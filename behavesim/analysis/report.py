@@ -40,7 +40,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.text import one_line
 from behavesim.similarity.clustering import Join
-from behavesim.task import instances_made_anew
+from behavesim.task.calls import instances_made_anew
 
 T = TypeVar("T")
 

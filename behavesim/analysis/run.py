@@ -47,7 +47,8 @@ from behavesim.state.state import RunState
 from behavesim.store.database import count_questions
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import Activity, Waits, read_events, read_trajectories
-from behavesim.task import Task, TaskReference, call_task, number_from
+from behavesim.task import Task, TaskReference
+from behavesim.task.calls import call_task, number_from
 from behavesim.trajectory import Behaviour
 
 if TYPE_CHECKING:

@@ -84,9 +84,9 @@ async def evaluate_programs(
     called with each result as it comes. Raises UsageError if isolation is too weak, TaskError if the task's instances
     cannot be made.
     """
-    from behavesim.engine.build import judging
+    from behavesim.engine.build import judge_of
 
-    async with judging(settings, task, split) as judge:
+    async with judge_of(settings, task, split) as judge:
 
         async def one(file: str, text: str) -> Evaluation:
             program = extract_or_refuse(task, text)
@@ -201,7 +201,7 @@ def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
 @asynccontextmanager
 async def _judge_for(runs: Sequence[Run], workers: int | str, split: Unseen) -> AsyncIterator[tuple[Task, Judge]]:
     # Weak isolation is allowed only if every run allowed it, and so are workers with other versions.
-    from behavesim.engine.build import judging
+    from behavesim.engine.build import judge_of
 
     weak = all(run.settings.allow_weak_isolation for run in runs)
     others = all(run.settings.allow_other_workers for run in runs)
@@ -209,5 +209,5 @@ async def _judge_for(runs: Sequence[Run], workers: int | str, split: Unseen) -> 
     settings = settings.model_copy(
         update={"workers": workers, "allow_weak_isolation": weak, "allow_other_workers": others}
     )
-    async with judging(settings, task, split) as judge:
+    async with judge_of(settings, task, split) as judge:
         yield task, judge

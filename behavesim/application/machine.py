@@ -17,7 +17,7 @@ from behavesim import __version__
 from behavesim.base.errors import BehavesimError, SandboxError, nearest
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.admission import settings_from_person
-from behavesim.engine.build import sandbox
+from behavesim.engine.build import pool_of
 from behavesim.proposers.openai_settings import base_url, has_endpoint
 from behavesim.proposers.prices import PriceList, as_setting, name_of_list
 from behavesim.sandbox.limits import Limits
@@ -150,5 +150,5 @@ async def _evaluators() -> dict[str, str]:
 
 async def _sandbox() -> dict[str, str]:
     task = TaskReference("tsp").load()
-    async with sandbox(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
+    async with pool_of(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
         return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

@@ -14,7 +14,7 @@ from behavesim.application.portfolio_file import portfolio_file
 from behavesim.application.recommendation import settings_here, validating
 from behavesim.base.config import Settings
 from behavesim.base.text import count_noun
-from behavesim.engine.build import judge_of, sandbox
+from behavesim.engine.build import judge_of
 from behavesim.sandbox.judge import Improved, SandboxJudge
 from behavesim.state.events import PortfolioChosen
 from behavesim.state.protocols import Judge
@@ -188,8 +188,8 @@ async def rivals(settings: Settings, task: Task, sources: Sequence[str]) -> tupl
 
 async def _try(settings: Settings, task: Task, sources: Sequence[str], starts: int) -> list[Improved]:
     """Return what each program that does not fail reaches on the validation instances, begun `starts` times at most."""
-    pool = sandbox(settings, task, "validation", starts=starts)
-    async with judge_of(settings, task, "validation", pool, starts=starts) as judge:
+    here = settings.model_copy(update={"workers": settings.workers_here})  # a cluster's workers begin instances once
+    async with judge_of(here, task, "validation", starts=starts) as judge:
         assert isinstance(judge, SandboxJudge), "a task with rivals is no evaluator"
         found = await asyncio.gather(*map(judge.improved, sources))
     return [each for each in found if isinstance(each, Improved)]

@@ -35,7 +35,8 @@ from behavesim.state.events import Event
 from behavesim.state.settings import METHODS, PROPOSERS
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
-from behavesim.task import TASKS, Task
+from behavesim.task import Task
+from behavesim.task.reference import TASKS
 
 if TYPE_CHECKING:
     import pandas

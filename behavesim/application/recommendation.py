@@ -18,7 +18,7 @@ from behavesim.analysis.summary import last_settings
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.reports.words import percent, program_name
 from behavesim.state.events import TEMPLATE, CandidateId, FreshBegun, FreshScored, Recommended
 from behavesim.state.protocols import Judge, unnoticed
@@ -98,7 +98,7 @@ async def validating(run: Run, task: Task, workers: int | str | None, purse: int
         further = race.last_number - count
     elif purse:
         further = first_fresh(run, count) + most_instances(count, purse) - count
-    async with judging(settings_here(run, workers), task, "validation", max(0, further)) as judge:
+    async with judge_of(settings_here(run, workers), task, "validation", max(0, further)) as judge:
         yield judge
 
 

@@ -14,7 +14,7 @@ from behavesim.application.evaluation import extract_or_refuse
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import count_noun
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.engine.tuning import (
     Grounds,
     TuningBench,
@@ -150,11 +150,11 @@ async def tune_program(
             "mark one with a comment on its line, such as `# tune: 0.1 to 3`"
         )
     grounds = Grounds.of(task)
-    async with judging(settings, task, "search", grounds.extra) as judge:
+    async with judge_of(settings, task, "search", grounds.extra) as judge:
         first = await judge.evaluate(source)
         if isinstance(first, Failure):
             raise ProgramRejected(file, "evaluation", first)
-        validation = lambda: judging(settings, task, "validation")  # noqa: E731
+        validation = lambda: judge_of(settings, task, "validation")  # noqa: E731
         bench = TuningBench(source, numbers, grounds, task.objective, judge, validation, tried)
         seed = seed_of(settings.seed, 0)
         tuning = await tune_numbers(bench, numbers, seed, evaluations, task.objective, grounds)

@@ -19,7 +19,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.admission import method_of_run, run_provenance
-from behavesim.engine.build import assemble_search, evaluate_template, judging, race_template
+from behavesim.engine.build import assemble_search, evaluate_template, judge_of, race_template
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
 from behavesim.evaluators.evaluation import EvaluatorJudge
@@ -120,7 +120,7 @@ async def _rerun(
     lost = set[int]()
     final, settings = stretches[-1]
     task = TaskReference(settings.task).load()
-    async with judging(settings, task) as judge:
+    async with judge_of(settings, task) as judge:
         beginning = kept or await _beginning(*stretches[0], task, judge)
         with target.created(), target.locked():
             target.keep_task(settings.task)

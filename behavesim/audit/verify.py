@@ -20,7 +20,7 @@ from behavesim.audit.recover import LOST
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.engine.admission import further_of_run, run_provenance
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.engine.outcome import outcome_of_copy, outcome_of_verdict, raced_of_verdict, without_addresses
 from behavesim.evaluators.tracing import is_of_the_clock
 from behavesim.programs.reading import Program
@@ -394,7 +394,7 @@ class VerifierResources:
         key = Limits.of(settings), further_of_run(settings, self.task)
         if key not in self._judges:
             here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
-            self._judges[key] = await self.stack.enter_async_context(judging(here, self.task))
+            self._judges[key] = await self.stack.enter_async_context(judge_of(here, self.task))
         return self._judges[key]
 
     async def writer(self, settings: Settings) -> Responder | None:

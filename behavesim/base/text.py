@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-# How a line begins that says again what takes long: it is shown also where nobody watches, as in a file.
+# First word of a line that repeats what takes long; such a line is also written to a file, where nobody watches.
 STILL = "still "
 
 

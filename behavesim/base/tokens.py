@@ -107,11 +107,12 @@ class Tokens:
         )
 
     def __add__(self, other: Tokens) -> Tokens:
-        return self._with(other, operator.add)
+        # `vars`, here and below, as `astuple` would copy deeply, and slowly
+        return Tokens(*map(operator.add, vars(self).values(), vars(other).values()))
 
     def or_more(self, other: Tokens) -> Tokens:
         """Return the larger number of the two, field by field."""
-        return self._with(other, max)
+        return Tokens(*map(max, vars(self).values(), vars(other).values()))
 
     def with_estimates(self) -> Tokens:
         """Return a copy whose prompt, completion and cost include the estimates; the estimates become 0."""
@@ -124,10 +125,6 @@ class Tokens:
             estimated_completion=0,
             estimated_cost_usd=0.0,
         )
-
-    def _with(self, other: Tokens, combine: Callable[[Any, Any], Any]) -> Tokens:
-        # `vars`, as `astuple` would copy deeply, and slowly
-        return Tokens(*map(combine, vars(self).values(), vars(other).values()))
 
 
 # The sums over no requests: all are 0.

@@ -21,7 +21,8 @@ from behavesim.programs.reading import Program, Request
 from behavesim.prompts.behaviour_diff import agreement_in_words, first_difference, step_in_words
 from behavesim.proposers.proposer import OfflineProposer, ProgramWriter, offline_proposer
 from behavesim.state.settings import FRESH, differing_parts, hashes_elsewhere, instances_hash, value_hash
-from behavesim.task import InWords, Split, Task, TaskReference, call_task, further_instances, instances_of, task_error
+from behavesim.task import InWords, Split, Task, TaskReference, further_instances, instances_of
+from behavesim.task.calls import call_task, task_error
 from behavesim.task.evaluated import EvaluatorTask
 from behavesim.task.verdict import Failure, Verdict
 

@@ -24,7 +24,7 @@ from behavesim.checks.instances import (
     smallest_real_difference,
 )
 from behavesim.checks.solutions import examine_solutions
-from behavesim.engine.build import first_prompt, judge_of, judging, sandbox
+from behavesim.engine.build import first_prompt, judge_of
 from behavesim.engine.outcome import outcome_of_verdict
 from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.evaluators.templates import UNREAD
@@ -140,10 +140,10 @@ async def check_task(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         elsewhere |= {"fresh": fresh_hash(task)} if finding.result == "ok" else {}
     yield await check_instances_elsewhere(TaskReference(settings.task), elsewhere)
     yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
-    pool = sandbox(settings, task)
-    async with judge_of(settings, task, "search", pool) as judge:
+    async with judge_of(settings, task) as judge:
         assert isinstance(judge, SandboxJudge), "a task with an evaluator is examined in another way"
-        async for finding in _examine_evaluations(settings, task, judge, pool, pristine):
+        assert isinstance(judge.sandbox, ProgramPool), "a judge's sandbox is one"
+        async for finding in _examine_evaluations(settings, task, judge, judge.sandbox, pristine):
             yield finding
 
 
@@ -236,7 +236,7 @@ def _has_placeholder(calls: object) -> bool:
 async def _score_on_split(split: Split, settings: Settings, task: Task) -> Finding:
     """Return a finding on whether the template can be scored on a split that the search does not use; "fail" if not."""
     try:
-        async with judging(settings, task, split) as judge:
+        async with judge_of(settings, task, split) as judge:
             verdict = await judge.evaluate(task.template)
     except TaskError as error:
         return Finding(f"on {split}", "fail", str(error))
@@ -293,7 +293,7 @@ async def examine_evaluator(settings: Settings, task: Task) -> AsyncIterator[Fin
     Raises SandboxError if the sandbox fails, TaskError if the evaluator cannot be loaded.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
-    async with judging(settings, task) as judge:
+    async with judge_of(settings, task) as judge:
         tries = [await judge.evaluate(task.template) for _ in range(HONEST)]
         honest = [each for each in tries if isinstance(each, Verdict)]
         if failed := next((each for each in tries if isinstance(each, Failure)), None):
@@ -317,7 +317,7 @@ async def _try_forgeries(settings: Settings, task: Task, honest: Sequence[Verdic
     # some forgeries wait for ever; an honest program shows how long is long
     timeout_s = min(settings.timeout_s, SLACK_S + 3 * max(each.cpu_s for each in honest))
     results = []
-    async with judging(settings.model_copy(update={"timeout_s": timeout_s}), task) as judge:
+    async with judge_of(settings.model_copy(update={"timeout_s": timeout_s}), task) as judge:
         for forged in forge_programs(task.template, task.objective.direction):
             tried = await _try_forgery(judge, forged, task, scores)
             results.append(tried.result)

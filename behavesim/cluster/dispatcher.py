@@ -171,7 +171,7 @@ async def open_link(
         await line.send({"file": None})
         isolation, notes, places = await _when_ready(line, name, clock)
         return Link(name, line, clock, terms, ended, isolation, notes, places, differs)
-    except BaseException:
+    except BaseException:  # also cancelled: the worker keeps a sandbox for us as long as the connection is open
         await line.close()
         raise
 
@@ -334,10 +334,11 @@ class Dispatcher:
 
     def _room_for(self, job: Job, among: Iterable[Link]) -> Link | None:
         """Return the one of the workers `among` with the fewest programs per place; None if all have enough."""
-        # One that had the program before, and was lost or failed, is taken only if there is no other.
-        most = 1 + self._ahead()
+        # The longer programs take, the fewer wait at each place of a worker; one until it is known how long.
+        waiting = 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
+        best, least = None, 1.0 + (waiting if self.done else 1)
+        # a worker that had the program before, and was lost or failed, is taken only if there is no other
         is_new = not job.had_by or job.had_by.issuperset(link.name for link in self.links)
-        best, least = None, float(most)
         for link in among:
             load = len(link.held) / link.places
             if load < least and (is_new or link.name not in job.had_by):
@@ -345,12 +346,6 @@ class Dispatcher:
                 if not load:
                     break
         return best
-
-    def _ahead(self) -> int:
-        """Return how many programs may wait at each place of a worker: the fewer, the longer programs take."""
-        if not self.done:
-            return 1
-        return 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
 
     def _again(self, job: Job, name: str, is_suspect: bool) -> None:
         """Put a program before those that wait, since the worker `name` was lost or failed with it."""

@@ -76,7 +76,7 @@ class Line:
                     await line.send(HANDSHAKE)
                     if not isinstance(await line.receive(), dict):
                         raise Garbage("its greeting is none of Dask's")
-                except BaseException:
+                except BaseException:  # also at the time limit: nobody else knows of the open connection
                     await line.close()
                     raise
                 return line

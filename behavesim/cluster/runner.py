@@ -30,7 +30,7 @@ from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Block
 
-# Most serving workers that one line names, and most lost ones that are told of between two looks.
+# Most serving workers that one line names, and most losses between two looks that have a line each.
 MOST_NAMED = 8
 # Looks in a row at which no worker serves, after which a person is told.
 LOOKS_WITHOUT = 5
@@ -154,7 +154,7 @@ class ClusterRunner:
             self._following.add_done_callback(self._fail)
             try:
                 await self._first_workers()
-            except BaseException:
+            except BaseException:  # also cancelled: else the tasks that attend to workers would go on
                 await self._close()
                 raise
             self._entered = entered.pop_all()
@@ -268,7 +268,7 @@ class ClusterRunner:
             except Garbage as error:
                 self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
             except LineLost as error:
-                if str(error) != said:  # one that stays lost is told of once
+                if str(error) != said:  # a worker that stays lost is reported once
                     self._notices.report_loss(name, error)
                 said = str(error)
             self._beginning.discard(address)
@@ -324,10 +324,6 @@ def _workers_in(answer: Any) -> dict[str, str]:
     raise Garbage(f"a list of workers was expected, not {answer!r:.100}")
 
 
-# Shows a person one line of text.
-Tell = Callable[[str], None]
-
-
 @dataclass(frozen=True)
 class Cluster:
     """A cluster as the setting `workers` names it, and what its workers must fulfil.
@@ -340,7 +336,7 @@ class Cluster:
     workers: str
     allow_weak_isolation: bool
     allow_others: bool
-    tell: Tell
+    tell: Callable[[str], None]
     clock: Heartbeat
     window: int | None = None
     sights: list[Callable[[], str]] = field(default_factory=list)
@@ -349,8 +345,8 @@ class Cluster:
     def functions(self, task: str, loaded: Task, split: Split, limits: Limits, further: int = 0) -> ProgramPool:
         """Return the sandbox of programs that are functions, for the instances of a split; not entered yet.
 
-        Programs may also run on blocks of so many `further` instances.
-        `task` is the task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
+        Programs may also run on blocks, which are taken from `further` instances beyond the split's. `task` is the
+        task's name or its file, `loaded` the task itself. `limits` are those on this split. Raises
         TaskError if the task's `data_files` cannot be sent, or its instances cannot be made or hashed; OSError if a
         file cannot be read.
         """

@@ -116,7 +116,7 @@ async def _local_cluster(places: int) -> AsyncIterator[dict[str, str]]:
 
 
 async def serve_local_cluster(places: int) -> None:
-    """Run a scheduler and a worker of so many places until standard input closes; print [address, certificate, key]."""
+    """Run a scheduler and a worker until standard input closes; print [address, certificate, key]."""
     security = Security.temporary()
     with tempfile.TemporaryDirectory(prefix="behavesim-") as folder:
         async with LocalCluster(

@@ -22,8 +22,9 @@ from behavesim.base.errors import BehavesimError, TaskError, UsageError
 from behavesim.base.plugins import file_hash
 from behavesim.sandbox.namespaces import is_key
 from behavesim.state.settings import instances_hash
-from behavesim.task import Split, Task, task_from
+from behavesim.task import Split, Task
 from behavesim.task.evaluated import EvaluatorFile
+from behavesim.task.reference import task_from
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash

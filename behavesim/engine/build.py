@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,55 +85,26 @@ if TYPE_CHECKING:
 # The sandbox and the judge of a run, here or on a cluster, as its settings say.
 
 
-def sandbox(
-    settings: Settings,
-    task: Task,
-    split: Split = "search",
-    clock: Heartbeat | None = None,
-    starts: int = 1,
-    further: int = 0,
-) -> Pool:
-    """Return a sandbox on this machine for programs that are functions: a context manager, not entered yet.
-
-    A program runs on all instances of a split, on up to `starts` versions of each (see `begin_instances`), and gets
-    `starts` times the time. A split larger than `search` gets more in proportion. If `workers` names a cluster, one
-    program runs at once. `clock` measures time limits; None makes one. `further` is how many instances beyond those of
-    the split blocks are taken from; of the search they are at least those of the race and of tuning. Raises
-    TaskError if the instances cannot be made.
-    """
-    limits, weak = Limits.of(settings).on(task, split, starts), settings.allow_weak_isolation
-    task_here, workers = TaskReference(settings.task), settings.workers_here
-    return Pool(
-        *(task_here, split, workers, limits),
-        allow_weak_isolation=weak,
-        clock=clock,
-        starts=starts,
-        wall=settings.wall,
-        further=_further(settings, task, split, further),
-    )
-
-
-def _further(settings: Settings, task: Task, split: Split, further: int) -> int:
-    """Return how many instances beyond those of a split a sandbox and its referee make."""
-    return max(further_of_run(settings, task), further) if split == "search" else further
-
-
 def pool_of(
     settings: Settings,
     task: Task,
-    split: Split,
+    split: Split = "search",
+    further: int = 0,
+    starts: int = 1,
     clock: Heartbeat | None = None,
     tell: Callable[[str], None] = on_stderr,
     sights: list[Callable[[], str]] | None = None,
-    further: int = 0,
 ) -> ProgramPool:
     """Return the sandbox of a run: a context manager, not entered yet.
 
     It is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has an
-    evaluator, the sandbox runs that, whatever the split is. `clock` measures time limits; None makes one. `tell` gets a
-    line when workers of a cluster join or leave. On a cluster, a function that returns what its workers do is appended
-    to `sights`, unless that is None. `further` is as for `sandbox`. Raises UsageError if what a cluster needs is not
-    installed or a setting does not fit it, TaskError if the instances cannot be made.
+    evaluator, the sandbox runs that, whatever the split is. Else a program runs on all instances of a split, on up to
+    `starts` versions of each (see `begin_instances`), and gets `starts` times the time. A split larger than `search`
+    gets more in proportion. `clock` measures time limits; None makes one. `tell` gets a line when workers of a cluster
+    join or leave. On a cluster, a function that returns what its workers do is appended to `sights`, unless that is
+    None. `further` is how many instances beyond those of the split blocks are taken from; of the search they are at
+    least those of the race and of tuning. Raises UsageError if what a cluster needs is not installed or a setting does
+    not fit it, TaskError if the instances cannot be made.
     """
     limits, weak = Limits.of(settings), settings.allow_weak_isolation
     if isinstance(settings.workers, str):
@@ -148,9 +119,21 @@ def pool_of(
         return cluster.functions(
             settings.task, task, split, limits.on(task, split), _further(settings, task, split, further)
         )
-    if not isinstance(task, EvaluatorTask):
-        return sandbox(settings, task, split, clock, further=further)
-    return evaluator_pool(task.file, settings.workers, limits, weak, clock, settings.wall, settings.devices)
+    if isinstance(task, EvaluatorTask):
+        return evaluator_pool(task.file, settings.workers, limits, weak, clock, settings.wall, settings.devices)
+    return Pool(
+        *(TaskReference(settings.task), split, settings.workers, limits.on(task, split, starts)),
+        allow_weak_isolation=weak,
+        clock=clock,
+        starts=starts,
+        wall=settings.wall,
+        further=_further(settings, task, split, further),
+    )
+
+
+def _further(settings: Settings, task: Task, split: Split, further: int) -> int:
+    """Return how many instances beyond those of a split a sandbox and its referee make."""
+    return max(further_of_run(settings, task), further) if split == "search" else further
 
 
 def _cluster_type() -> type[Cluster]:
@@ -182,52 +165,36 @@ async def start_shared_cluster(workers: int | str) -> AsyncIterator[Mapping[str,
 def judge_of(
     settings: Settings,
     task: Task,
-    split: Split,
-    pool: ProgramPool,
-    clock: Heartbeat | None = None,
-    starts: int = 1,
-    tell: Callable[[str], None] = on_stderr,
+    split: Split = "search",
     further: int = 0,
+    starts: int = 1,
+    clock: Heartbeat | None = None,
+    tell: Callable[[str], None] = on_stderr,
+    sights: list[Callable[[], str]] | None = None,
 ) -> SandboxJudge | EvaluatorJudge:
-    """Return the judge of programs on the instances of a split that runs them in this sandbox.
+    """Return the judge of programs on the instances of a split, with its sandbox (`pool_of`), not entered yet.
 
-    It is a context manager that enters the sandbox, too. `clock`, `starts` and `further` are those of the sandbox.
-    `tell` gets a line for each self-reported score that can hardly be. Raises TaskError if instances cannot be made.
+    Entering starts both. Besides what `pool_of` tells, `tell` gets a line for each self-reported score that can hardly
+    be. Entering raises SandboxError if the sandbox does not start, UsageError if its isolation is too weak; this raises
+    what `pool_of` does.
     """
-    if isinstance(task, EvaluatorTask):
-        own = range(len(instances_of(task, split))) if split != "search" else ()
-        numbers = [task.instance_number(split, number) for number in own]
-        return EvaluatorJudge(pool, task.file, tell, _answers_judge(settings, task, clock), numbers)
+    pool = pool_of(settings, task, split, further, starts, clock, tell, sights)
     # on a cluster, too, all is scored here
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
-    limits = Limits.of(settings).on(task, split, starts)
+    limits = Limits.of(settings)
+    if isinstance(task, EvaluatorTask):
+        answers: ProgramPool | None = None
+        if task.score_source == "trusted":  # what programs answer is judged apart from them
+            given = (task.file, count, limits, settings.allow_weak_isolation, clock, settings.wall)
+            answers = evaluator_pool(*given, loader=JUDGE_LOADER)
+        own = range(len(instances_of(task, split))) if split != "search" else ()
+        numbers = [task.instance_number(split, number) for number in own]
+        return EvaluatorJudge(pool, task.file, tell, answers, numbers)
     more = _further(settings, task, split, further)
-    return SandboxJudge(
-        task, pool, RefereePool(TaskReference(settings.task), split, limits, count, clock, starts, more)
+    referees = RefereePool(
+        TaskReference(settings.task), split, limits.on(task, split, starts), count, clock, starts, more
     )
-
-
-def _answers_judge(settings: Settings, task: EvaluatorTask, clock: Heartbeat | None) -> ProgramPool | None:
-    """Return the sandbox, on this machine, that judges what programs answer; None if the evaluator runs beside them."""
-    if task.score_source != "trusted":
-        return None
-    count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
-    given = (task.file, count, Limits.of(settings), settings.allow_weak_isolation, clock, settings.wall)
-    return evaluator_pool(*given, loader=JUDGE_LOADER)
-
-
-@asynccontextmanager
-async def judging(
-    settings: Settings, task: Task, split: Split = "search", further: int = 0
-) -> AsyncIterator[SandboxJudge | EvaluatorJudge]:
-    """Start a sandbox and yield a judge that evaluates programs in it, on the instances of `split`; then end it.
-
-    Workers, limits and whether weak isolation is allowed come from the settings. `further` is as for `sandbox`. Raises
-    SandboxError if the sandbox does not start, UsageError if its isolation is too weak.
-    """
-    pool = pool_of(settings, task, split, further=further)
-    async with judge_of(settings, task, split, pool, further=further) as judge:
-        yield judge
+    return SandboxJudge(task, pool, referees)
 
 
 async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
@@ -238,19 +205,19 @@ async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
     program = Program(task.template, "", form.hash(task.template))
     outcome = outcome_of_verdict(TEMPLATE, program, await judge.evaluate(task.template))
     if isinstance(outcome, Rejected):
-        own = isinstance(task, EvaluatorTask)
-        what = "the first program and the evaluator" if own else "`solve` or the template"
-        is_its_own = isinstance(task, EvaluatorTask) and Path(task.file.program).parent.parent.name == MADE
-        said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
+        file = task.file if isinstance(task, EvaluatorTask) else None
+        what = "the first program and the evaluator" if file else "`solve` or the template"
+        is_made = file is not None and Path(file.program).parent.parent.name == MADE
+        said = f"task {task.name!r} fails with its {'first program' if file else 'template'} ({outcome.reason}): "
         advice = {
             "evaluator-error": "; the evaluator says so of its first program: mend it, or install what it lacks",
             "timeout": f"; look for a loop without end in {what}, or raise timeout_s, as by --set timeout_s=600",
             # of a class or a specification, which may leave its body to be filled in
-            "evaluator": "; its own first program fails: add --program FILE with one that works" * is_its_own,
+            "evaluator": "; its own first program fails: add --program FILE with one that works" * is_made,
             COSTLY: "; let `solve` do the work and `score` only check it, or raise timeout_s or memory_mb",
         }
         # evaluators often go on without what they lack, and fail later with words that say nothing of it
-        if lack := what_it_lacks(task.file, outcome.message) if isinstance(task, EvaluatorTask) else "":
+        if lack := what_it_lacks(file, outcome.message) if file else "":
             raise TaskError(f"{said}{outcome.message}; {lack}")
         raise TaskError(f"{said}{outcome.message}{advice.get(outcome.reason, '')}")
     return outcome
@@ -305,11 +272,12 @@ class Launch:
     # Events that a new run begins with: programs and advice from people, and clock readings of the run that it replays.
     # Empty if there are none.
     brought: tuple[Injected | Advised | ClockRead, ...] = ()
-
-    @cached_property
-    def clock(self) -> Heartbeat:
-        """The clock of all time limits of the session."""
-        return Heartbeat()
+    # The clock of all time limits of the session.
+    clock: Heartbeat = field(default_factory=Heartbeat, init=False, compare=False)
+    # The lines that `tell` was given before the run's folder, which holds the log, was made.
+    early: list[str] = field(default_factory=list, init=False, compare=False)
+    # Functions that say what the workers of a cluster do now; empty if programs run on this machine.
+    sights: list[Callable[[], str]] = field(default_factory=list, init=False, compare=False)
 
     @cached_property
     def notices(self) -> Notices:
@@ -320,16 +288,6 @@ class Launch:
     def requests(self) -> Requests:
         """The requests of the session that have no answer yet."""
         return Requests(self.notices, self.clock)
-
-    @cached_property
-    def early(self) -> list[str]:
-        """The lines that `tell` was given before the run's folder, which holds the log, was made."""
-        return []
-
-    @cached_property
-    def sights(self) -> list[Callable[[], str]]:
-        """Functions that say what the workers of a cluster do now; empty if programs run on this machine."""
-        return []
 
     def tell(self, text: str) -> None:
         """Give a person a notice; before the folder is made, keep it in `early` and write it to standard error."""
@@ -365,8 +323,7 @@ class Launch:
 
     def judge(self) -> SandboxJudge | EvaluatorJudge:
         """Return the judge of the run's programs, a context manager not entered yet."""
-        pool = pool_of(self.settings, self.task, "search", self.clock, self.tell, self.sights)
-        return judge_of(self.settings, self.task, "search", pool, self.clock, tell=self.tell)
+        return judge_of(self.settings, self.task, clock=self.clock, tell=self.tell, sights=self.sights)
 
     def journal(self) -> SqliteJournal:
         """Return the run's journal, not opened yet."""
@@ -535,7 +492,7 @@ def assemble_search(
     """
     writer = proposer_type(settings.proposer)
     chosen = method or method_of_run(settings, task)
-    validation = partial(judging, settings, task, "validation")
+    validation = partial(judge_of, settings, task, "validation")
     return Search(
         task=task,
         rules=Rules.of(settings, task),

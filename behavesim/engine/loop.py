@@ -57,8 +57,9 @@ class Search:
     """A run in progress, and the only writer of its journal.
 
     A candidate's way: Asked (a decision) → `_propose` → Responded → `Trials.outcome` → Evaluated or Rejected →
-    Added or NotAdded (a decision). What the last read of behaviours goes before it as Compared. With a race these go
-    before it too: GoneOn (a decision) → `Trials.race` → Raced, perhaps several times, then RaceEnded (a decision).
+    Added or NotAdded (a decision). If the last decision reads behaviours, what it read is recorded before it, as
+    Compared. In a race these come before it, too: GoneOn (a decision) → `Trials.race` → Raced, perhaps several times,
+    then RaceEnded (a decision).
 
     The loop (`_work`) repeats: commit, start the steps that follow, take one decision. So an arrived event waits for
     one decision at most.

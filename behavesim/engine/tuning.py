@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 # Standard deviation of the first trials, as a fraction of each number's scale.
 FIRST_STEP = 0.2
-# To look for numbers that have to stay as they are takes one trial of so many that are left.
+# The look for numbers that have to stay as they are may use one in LOOK of the trials that are left.
 LOOK = 3
 # Fresh instances on which the best trial and its parent are compared first, and at most; each block doubles them.
 FIRST_FRESH, MOST_FRESH = 10, 80
 # Where there are no other instances, both are run so often again: the best of many noisy scores is mostly luck.
 REPEATS = 5
-# What the random numbers of tuning are drawn with besides seed and candidate.
+# Part of the seed of all random numbers of tuning, besides the run's seed and the candidate.
 PURPOSE = 52
 
 
@@ -62,7 +62,7 @@ def numbers_of(task: Task, source: str) -> tuple[Number, ...]:
     return tunable_numbers(source, task.suffix, form.initial if isinstance(form, WholeForm) else "")
 
 
-# Which instances decide.
+# The instances on which trials are compared.
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Grounds:
     first: int
     """The number of the first search instance that nothing else uses."""
     further: int
-    """So many search instances from there on belong to each trial, besides those of the search."""
+    """The number of search instances from there on that each trial uses besides the search's own."""
     check: TuningCheck
     has_own_mean: bool
 
@@ -171,7 +171,7 @@ def seed_of(seed: int, candidate: int) -> int:
 
 
 class _Trying:
-    """What was tried of a program so far, at first nothing, in at most `most` trials besides the program itself."""
+    """The trials of a program so far, at first none; at most `most` besides that of the program itself."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -272,7 +272,7 @@ def _alike(numbers: Sequence[Number]) -> list[list[int]]:
 
 
 def _raised(numbers: Sequence[Number]) -> Values:
-    """Return greater values, which an index or a size is more likely to fail of than of smaller ones."""
+    """Return greater values: with these an index or a size fails more often than with smaller ones."""
     # by two different steps: copies of one number, which later change alone, must not stay equal
     steps = [FIRST_STEP / (1 + place % 2) for place in range(len(numbers))]
     return tuple(
@@ -392,7 +392,7 @@ class TuningBench:
         return mean(relative_gains(scores, self._own, self._objective)) if scores else None
 
     async def _scores_again(self, source: str, times: int) -> tuple[float, ...]:
-        """Return a program's scores on the search instances in so many runs; () if one fails."""
+        """Return a program's scores on the search instances in each of `times` runs; () if one fails."""
         runs = (self._judge.evaluate(source) for _ in range(times))
         verdicts = await asyncio.gather(*runs)
         self.cpu_s += sum(verdict.cpu_s for verdict in verdicts)
@@ -427,7 +427,7 @@ async def tune_numbers(
 
 # Trials of one program, at most and at least.
 MOST_TRIALS, FEWEST_TRIALS = 100, 20
-# Of so many programs, the best ones, one is chosen to be tuned.
+# The number of best programs of which one is chosen to be tuned.
 CONSIDERED = 20
 
 

@@ -109,8 +109,9 @@ class EoH(Method[EoHSettings]):
             newcomer = compare_with(newcomer, members, behaviours)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
-        # the newcomer takes part, where the paper's loop stops before it
-        stay = set(self._survivors([*members, newcomer]))
+        pool = [*members, newcomer]  # the newcomer takes part, where the paper's loop stops before it
+        values = _dissimilarity(pool).tolist() if self.uses_behaviour else [member.utility for member in pool]
+        stay = survivors(pool, values, self.settings.population)
         return add_if_it_stays(candidate.id, POPULATION, members, stay)
 
     def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:
@@ -127,10 +128,6 @@ class EoH(Method[EoHSettings]):
         if self.uses_behaviour:
             return is_copy(newcomer, members)
         return any(member.score == newcomer.score for member in members)
-
-    def _survivors(self, members: list[Member]) -> list[CandidateId]:
-        values = _dissimilarity(members).tolist() if self.uses_behaviour else [member.utility for member in members]
-        return survivors(members, values, self.settings.population)
 
     def _of_one(
         self, state: RunState, operator: str, members: list[Member], rng: Generator

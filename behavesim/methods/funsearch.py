@@ -25,7 +25,7 @@ from behavesim.methods.method import (
 )
 from behavesim.similarity.clustering import average_linkage, k_means
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
+from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, GroupName, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 from behavesim.task import Task
@@ -151,10 +151,14 @@ class FunSearch(Method[FunSearchSettings]):
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return which island a candidate joins; initial programs are added, and get their island later."""
-        outcome = candidate.outcome
-        if not isinstance(outcome, Evaluated) or not self._is_welcome(state, outcome):
+        if not candidate.is_feasible:
             return NotAdded(candidate.id)
-        return Added(candidate.id, self._island(state, behaviours, candidate) if state.groups else None)
+        if state.groups:
+            return Added(candidate.id, self._island(state, behaviours, candidate))
+        is_worse = state.template is not None and state.member(candidate).utility < state.template.utility
+        if is_worse and not self.settings.keep_worse_than_template:
+            return NotAdded(candidate.id)
+        return Added(candidate.id, None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return how many initial programs there are; once there are islands, when they restart next (empty: never)."""
@@ -165,11 +169,6 @@ class FunSearch(Method[FunSearchSettings]):
         by_count = f"at candidate {state.registered - state.registered % every + every:,}" if every else ""
         said = ", and ".join(filter(None, (by_count, by_clock)))
         return {"next restart": said} if said and len(state.groups) > 1 else {}
-
-    def _is_welcome(self, state: RunState, outcome: Evaluated) -> bool:
-        if state.groups or self.settings.keep_worse_than_template or state.template is None:
-            return True
-        return state.objective.utility(outcome.score) >= state.template.utility
 
     def _island(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> GroupName:
         asked, placement = candidate.asked, self.settings.placement

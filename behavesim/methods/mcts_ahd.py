@@ -7,17 +7,24 @@ github.com/zz1358m/MCTS-AHD-master, source/mcts_ahd.py, mcts.py and evolution_in
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import ClassVar
 
 from pydantic import Field
 
 from behavesim.methods.eoh import FIRST_PROGRAMS
-from behavesim.methods.method import Generator, Method, MethodSettings, add_if_feasible, question, worst_first
+from behavesim.methods.method import (
+    Generator,
+    Method,
+    MethodContext,
+    MethodSettings,
+    add_if_feasible,
+    question,
+    worst_first,
+)
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
@@ -67,24 +74,34 @@ class MctsAhd(Method[MctsAhdSettings]):
 
     settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
 
+    def __init__(self, settings: MctsAhdSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        # The tree of the last question: to read it anew from 3 000 programs takes ten times as long. It follows from
+        # the state alone, and only `ask` uses it: screens call `facts` in another thread.
+        self._tree: Tree | None = None
+
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked | None:
         """Return the question for a first program, or for the expansion of the node that the tree policy leads to."""
-        tree, settings = Tree.of(state, self.settings.depth), self.settings
-        tries = tree.grown(ROOT) - tree.awaited.get(ROOT, 0)
-        is_first = len(tree.children[ROOT]) < settings.initial and tries < FIRST_PROGRAMS * settings.initial
+        settings, tree = self.settings, self._tree
+        if tree is None or tree.state is not state:
+            tree = self._tree = Tree(state, settings.depth)
+        tree.update()
+        awaited = sum(_node(each.asked.group) == ROOT for each in state.open.values())
+        tries = tree.root.grown - awaited
+        is_first = len(tree.root.children) < settings.initial and tries < FIRST_PROGRAMS * settings.initial
         if is_first or not tree.members:
             # one after another: each is to be unlike those before it, which its prompt shows
-            if tree.awaited.get(ROOT):
+            if awaited:
                 return None
             if not tree.members:
                 return Asked(candidate, (), str(ROOT), self.prompts.showing_template("i1", candidate, state.template))
-            node, operator = ROOT, "e1"
+            node, operator = tree.root, "e1"
         else:
             cooled = settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
             node, operator = self._selected(tree, cooled)
         operator, draw = self._drawing(tree, node, operator, self.generator(candidate))
         shown = self.fresh(state, operator, draw)
-        return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node))
+        return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node.number))
 
     def register(self, state: RunState, behaviours: Behaviours, candidate: OpenCandidate) -> Added | NotAdded:
         """Return that a feasible candidate joins the tree."""
@@ -92,179 +109,170 @@ class MctsAhd(Method[MctsAhdSettings]):
 
     def facts(self, state: RunState) -> Mapping[str, str]:
         """Return the number of programs in the tree, and its depth."""
-        tree = Tree.of(state)
-        return {"tree": f"{len(tree.members)} programs, {max(tree.depths.values())} deep"}
+        depths = {ROOT: 0}
+        for member in state.members_of(TREE):
+            depths[member.candidate] = depths[_node(member.origin)] + 1
+        return {"tree": f"{len(depths) - 1} programs, {max(depths.values())} deep"}
 
-    def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
+    def _selected(self, tree: Tree, exploration: float) -> tuple[Node, str]:
         """Return the node to be expanded, and the operator (tree policy, figure 2); `exploration` is λ."""
         # Progressive widening: a node may have a further child beside its first expansion once it has been visited
         # often enough, so that the tree grows broader near the root while it grows deeper.
-        node, grown = ROOT, tree.grown(ROOT)
-        if grown < self._allowed(tree, ROOT):
-            return ROOT, "e1"
-        while tree.depths[node] < tree.deepest and tree.children[node]:
+        node = tree.root
+        if node.grown < self._allowed(node):
+            return node, "e1"
+        while node.depth < tree.deepest and node.children:
             node = tree.preferred(node, exploration)
-            grown = tree.grown(node)
-            if grown < len(tree.turns(node)):
+            if node.grown < len(node.turns):
                 break
-            if tree.children[node] and grown < self._allowed(tree, node):
+            if node.children and node.grown < self._allowed(node):
                 return node, "e2"
-        turns = tree.turns(node)
-        return node, turns[grown % len(turns)]
+        return node, node.turns[node.grown % len(node.turns)]
 
-    def _allowed(self, tree: Tree, node: CandidateId) -> int:
+    def _allowed(self, node: Node) -> int:
         """Return how many children progressive widening allows a node: its visits ** `widening`, rounded down."""
-        return math.floor(math.pow(tree.visits[node], self.settings.widening))
+        return math.floor(math.pow(node.visits, self.settings.widening))
 
     def _drawing(
-        self, tree: Tree, node: CandidateId, operator: str, rng: Generator
+        self, tree: Tree, node: Node, operator: str, rng: Generator
     ) -> tuple[str, Callable[[bool], list[Member]]]:
         """Return the operator that can be used at a node, and what draws the programs of its prompt, worst first."""
         # No prompt shows a program twice, nor a copy of it. m1 takes the place of an operator that has nothing to show:
         # e2 without another program, s1 with one program in the line of descent, m2 (`asks_once`) without constants.
         # What is linear in the tree is done here, once: `fresh` calls a draw up to 63 times.
         if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
-            subtrees = [tree.below(child) for child in tree.children[ROOT]]
+            subtrees = [child.programs_below() for child in tree.root.children]
             return operator, lambda is_uniform: _of_subtrees(subtrees, rng)
-        own = tree.members[node]
-        if operator == "e2" and (others := [m for m in tree.different if m.identity != own.identity]):
-            best = nlargest(self.settings.elites + 1, tree.different, key=lambda member: member.merit)
+        line = node.line()
+        own = line[-1]
+        if operator == "e2":
+            # the oldest of each program and its copies: the tree keeps every feasible program
+            different = {member.identity: member for member in reversed(tree.members)}
+            others = [member for identity, member in different.items() if identity != own.identity]
+            best = nlargest(self.settings.elites + 1, different.values(), key=lambda member: member.merit)
             elites = [member for member in best if member.identity != own.identity]
 
             def crossed(is_uniform: bool) -> list[Member]:
                 among = others if is_uniform else elites
                 return worst_first((own, among[int(rng.integers(len(among)))]))
 
-            return operator, crossed
-        line = list({member.identity: member for member in tree.path(node)}.values())[-ANCESTRY:]
-        if operator == "s1" and len(line) > 1:
-            return operator, lambda is_uniform: worst_first(line)
+            if others:
+                return operator, crossed
+        shown = list({member.identity: member for member in line}.values())[-ANCESTRY:]
+        if operator == "s1" and len(shown) > 1:
+            return operator, lambda is_uniform: worst_first(shown)
         can_change = operator == "m2" and self.can_change_numbers(own)
         return "m2" if can_change else "m1", lambda is_uniform: [own]
 
 
-@dataclass(frozen=True)
-class Tree:
-    """The tree of programs, read from the state once for each question: every property takes linear time.
+@dataclass(eq=False, slots=True)
+class Node:
+    """A program of the tree, or its root."""
 
-    `members` are the programs by their numbers, oldest first.
+    number: CandidateId
+    program: Member | None  # None at the root
+    parent: Node | None  # None at the root
+    depth: int  # 0 at the root
+    children: list[Node] = field(default_factory=list)  # the programs that grew from it, oldest first
+    fruitless: int = 0  # candidates that grow from it and are no programs: in flight, or rejected
+    visits: int = 0  # N: 1, the programs below it, and the fruitless candidates at it and below
+    best: float = -math.inf  # the best utility at it or below it
+    # How often all operators were used at the node, of those where selection can end below it, used least often.
+    rounds: int = 0
+
+    @property
+    def grown(self) -> int:
+        """The number of candidates that grow from it: programs, failed ones, and those in flight."""
+        return len(self.children) + self.fruitless
+
+    @property
+    def turns(self) -> Sequence[str]:
+        """The operators that expand it, in turn."""
+        return EXPANSION if self.depth > 1 else FIRST_EXPANSION
+
+    def line(self) -> list[Member]:
+        """Return the programs from just below the root down to it, itself included; [] for the root."""
+        above, node = list[Member](), self
+        while node.program is not None and node.parent is not None:
+            above.append(node.program)
+            node = node.parent
+        return above[::-1]
+
+    def programs_below(self) -> list[Member]:
+        """Return its program, first, and those below it at any depth."""
+        waiting, found = [self], [self.program]
+        while waiting:
+            children = waiting.pop().children
+            waiting += children
+            found += [child.program for child in children]
+        return [program for program in found if program is not None]
+
+
+class Tree:
+    """The tree of a run's programs. `update` adds what is new in the state, in time that hardly grows with the tree.
+
+    `members` are the programs, oldest first. Selection does not descend below the depth `deepest`.
     """
 
-    members: dict[CandidateId, Member]
-    # In flight and failed candidates count as visits and children: without them, every question that is asked before
-    # the first reply would expand one and the same node, and a node whose children fail would be asked for ever.
-    # Number of candidates in flight by the node they grow from.
-    awaited: Mapping[CandidateId, int]
-    # Number of candidates that were rejected, by the node that they should have grown from.
-    failed: Mapping[CandidateId, int]
-    # The depth below which selection does not descend; programs right below the root have depth 1.
-    deepest: float = math.inf
+    def __init__(self, state: RunState, deepest: float = math.inf) -> None:
+        self.state = state
+        self.deepest = deepest
+        self.members: list[Member] = []
+        self.root = Node(ROOT, None, None, 0)
+        self.nodes = {ROOT: self.root}
+        self._fruitless = Counter[CandidateId]()
+        self._worst, self._best = math.inf, -math.inf
+        self._count(self.root, 1)
+        self.update()
 
-    @classmethod
-    def of(cls, state: RunState, deepest: float = math.inf) -> Tree:
-        """Return the tree of a run."""
-        awaited, failed = Counter[CandidateId](), Counter[CandidateId]()
-        for each in state.open.values():
-            awaited[_node(each.asked.group)] += 1
-        for group, count in state.rejected_from.items():
-            failed[_node(group)] += count
-        members = sorted(state.members_of(TREE), key=lambda member: member.candidate)
-        return cls({member.candidate: member for member in members}, awaited, failed, deepest)
+    def update(self) -> None:
+        """Add the programs that joined the tree, and count anew the candidates in flight and those that failed."""
+        for member in self.state.members_of(TREE)[len(self.members) :]:  # it only grows, parents before their children
+            parent = self.nodes[_node(member.origin)]
+            node = self.nodes[member.candidate] = Node(member.candidate, member, parent, parent.depth + 1)
+            parent.children.append(node)
+            self.members.append(member)
+            self._worst, self._best = min(self._worst, member.utility), max(self._best, member.utility)
+            self._count(node, 1)
+        # In flight and failed candidates count as visits and children: without them, every question that is asked
+        # before the first reply would expand one and the same node, and a node whose children fail would be asked for
+        # ever.
+        fruitless = Counter(_node(opened.asked.group) for opened in self.state.open.values())
+        for group, count in self.state.rejected_from.items():
+            fruitless[_node(group)] += count
+        for number in fruitless.keys() | self._fruitless.keys():
+            if change := fruitless[number] - self._fruitless[number]:
+                self.nodes[number].fruitless += change
+                self._count(self.nodes[number], change)
+        self._fruitless = fruitless
 
-    @cached_property
-    def children(self) -> Mapping[CandidateId, list[CandidateId]]:
-        """The programs that grew from each node, oldest first; [] for a leaf."""
-        found: dict[CandidateId, list[CandidateId]] = defaultdict(list)
-        for member in self.members.values():
-            found[_node(member.origin)].append(member.candidate)
-        return found
+    def _count(self, node: Node | None, visits: int) -> None:
+        """Add visits to a node and to those above it, and bring up to date what else depends on the nodes below."""
+        best = -math.inf if node is None or node.program is None else node.program.utility
+        while node is not None:
+            node.visits += visits
+            node.best = max(node.best, best)
+            # not with its children at the greatest depth: they are not descended to
+            ends = node.depth >= self.deepest or not node.children
+            node.rounds = node.grown // len(node.turns) if ends else min(child.rounds for child in node.children)
+            node = node.parent
 
-    @cached_property
-    def depths(self) -> Mapping[CandidateId, int]:
-        """The depth of each node: 0 for the root, 1 right below it."""
-        depths = {ROOT: 0}
-        for candidate, member in self.members.items():  # parents are older than their children
-            depths[candidate] = depths[_node(member.origin)] + 1
-        return depths
-
-    @cached_property
-    def visits(self) -> Mapping[CandidateId, int]:
-        """N of each node: 1, the programs below it, and the candidates that failed or are in flight at it or below."""
-        below: dict[CandidateId, int] = defaultdict(int)
-        for candidate in reversed(self.members):  # children are younger than their parents
-            below[candidate] += 1 + self._fruitless(candidate)
-            below[_node(self.members[candidate].origin)] += below[candidate]
-        below[ROOT] += 1 + self._fruitless(ROOT)
-        return below
-
-    @cached_property
-    def rounds(self) -> Mapping[CandidateId, int]:
-        """How often all operators were used at the node, of those where selection can end below, used least often."""
-        rounds: dict[CandidateId, int] = {}
-        for candidate in reversed(self.members):
-            # not with its children: at the greatest depth they are not descended to
-            ends = self.depths[candidate] >= self.deepest or not self.children.get(candidate)
-            own = self.grown(candidate) // len(self.turns(candidate))
-            rounds[candidate] = own if ends else min(rounds[child] for child in self.children[candidate])
-        return rounds
-
-    @cached_property
-    def quality(self) -> Mapping[CandidateId, float]:
-        """Q of each program: the best utility at it or below it (eq. 5), scaled to [0, 1] over the tree."""
-        best = {candidate: member.utility for candidate, member in self.members.items()}
-        for candidate in reversed(self.members):
-            parent = _node(self.members[candidate].origin)
-            if parent != ROOT:
-                best[parent] = max(best[parent], best[candidate])
-        utilities = [member.utility for member in self.members.values()]
-        low, width = min(utilities), max(utilities) - min(utilities)
+    def quality(self, node: Node) -> float:
+        """Return Q of a program: the best utility at it or below it (eq. 5), scaled to [0, 1] over the tree."""
         # if all programs score the same, none is preferred
-        return {candidate: (value - low) / width if width else 1.0 for candidate, value in best.items()}
+        return (node.best - self._worst) / (self._best - self._worst) if self._best > self._worst else 1.0
 
-    @cached_property
-    def different(self) -> list[Member]:
-        """The programs without copies, the oldest of each: the tree keeps every feasible program."""
-        return list({member.identity: member for member in reversed(self.members.values())}.values())
-
-    def grown(self, node: CandidateId) -> int:
-        """Return the number of candidates that grow from a node: programs, failed ones, and those in flight."""
-        return len(self.children[node]) + self._fruitless(node)
-
-    def _fruitless(self, node: CandidateId) -> int:
-        return self.awaited.get(node, 0) + self.failed.get(node, 0)
-
-    def turns(self, node: CandidateId) -> Sequence[str]:
-        """Return the operators that expand a node, in turn."""
-        return EXPANSION if self.depths[node] > 1 else FIRST_EXPANSION
-
-    def preferred(self, node: CandidateId, exploration: float) -> CandidateId:
+    def preferred(self, node: Node, exploration: float) -> Node:
         """Return the child of a node, which must have one, with the greatest UCT (eq. 4); ties go to the oldest."""
+        # + 1 as in the authors' code, so that the logarithm is never 0
+        visited = math.log(node.visits + 1)
         # Only children with the fewest `rounds` take part: UCT alone would ask the best leaf for ever while its
         # children fail.
-
-        def uct(child: CandidateId) -> float:
-            # + 1 as in the authors' code, so that the logarithm is never 0
-            explored = math.sqrt(math.log(self.visits[node] + 1) / self.visits[child])
-            return self.quality[child] + exploration * explored
-
-        return max(self.children[node], key=lambda child: (-self.rounds[child], uct(child), -child))
-
-    def path(self, node: CandidateId) -> list[Member]:
-        """Return the programs from just below the root down to a node, itself included; [] for the root."""
-        way: list[Member] = []
-        while node != ROOT:
-            way.append(self.members[node])
-            node = _node(self.members[node].origin)
-        return way[::-1]
-
-    def below(self, node: CandidateId) -> list[Member]:
-        """Return the program at a node, first, and those below it at any depth."""
-        below, found = [node], [self.members[node]]
-        while below:
-            children = self.children[below.pop()]
-            below += children
-            found += [self.members[child] for child in children]
-        return found
+        fewest = min(child.rounds for child in node.children)
+        return max(
+            (child for child in node.children if child.rounds == fewest),  # oldest first, and `max` takes the first
+            key=lambda child: self.quality(child) + exploration * math.sqrt(visited / child.visits),
+        )
 
 
 def _of_subtrees(subtrees: Sequence[Sequence[Member]], rng: Generator) -> list[Member]:

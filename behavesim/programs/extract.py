@@ -282,7 +282,15 @@ def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Prog
     Raises BehavesimError if no process can be started, if the machine ends it, or if it has not ended after WALL_S.
     """
     try:
-        done = _carried_out(json.dumps([asdict(form), asdict(request)]).encode())
+        done = subprocess.run(
+            [sys.executable, "-sP", "-m", "behavesim.programs.extract"],
+            input=json.dumps([asdict(form), asdict(request)]).encode(),
+            capture_output=True,
+            timeout=WALL_S,
+            env=_ENVIRONMENT | {"PYTHONPATH": python_path()},  # few variables, so that it sees no keys
+            cwd="/",
+            start_new_session=True,
+        )
     except subprocess.TimeoutExpired:
         raise BehavesimError(f"the process that reads a reply did not end in {WALL_S:g} s; it had no core") from None
     except OSError as error:
@@ -300,20 +308,6 @@ def read_within_limits(form: FunctionForm | WholeForm, request: Request) -> Prog
     if "error" in document:
         raise TaskError(document["error"])
     return Program(**document) if "hash" in document else Failure(**document)
-
-
-def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run a process that reads a form and a request, in JSON, and return it when it has ended."""
-    # with few variables of the environment, so that it sees no keys
-    return subprocess.run(
-        [sys.executable, "-sP", "-m", "behavesim.programs.extract"],
-        input=document,
-        capture_output=True,
-        timeout=WALL_S,
-        env=_ENVIRONMENT | {"PYTHONPATH": python_path()},
-        cwd="/",
-        start_new_session=True,
-    )
 
 
 def main() -> None:

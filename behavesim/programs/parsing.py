@@ -150,7 +150,7 @@ _DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 def _compile(code: str) -> tuple[ast.Module, frozenset[str]]:
     tree = parse(code)
     names = _names(tree)
-    if may_multiply(code) and compiled_size(tree) > LARGEST_PROGRAM:
+    if may_multiply(code) and compiled_size(tree)[0] > LARGEST_PROGRAM:
         raise TooComplex("compiled, the program is too large: use fewer `finally` and `case` statements")
     compile(tree, "<program>", "exec", dont_inherit=True, optimize=0)
     return tree, names
@@ -205,16 +205,14 @@ _EXIT = ast.Return | ast.Break | ast.Continue
 _SCOPE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
-def compiled_size(node: ast.AST) -> int:
-    """Return about how many nodes of a syntax tree, not a deep one, the compiler writes code for, copies included."""
-    return _size(node)[0]
+def compiled_size(node: ast.AST) -> tuple[int, int]:
+    """Return about how many nodes at and below a node the compiler writes code for, copies included.
 
-
-def _size(node: ast.AST) -> tuple[int, int]:
-    """Return the nodes at and below a node, with the compiler's copies, and the statements that leave it."""
+    The second number is that of the statements that leave the node. The tree must not be deep.
+    """
     final = frozenset(getattr(node, "finalbody", ()))
-    last = [_size(each) for each in final]  # only once: twice at each level would take time 2**depth
-    parts = [*last, *(_size(child) for child in children(node) if child not in final)]
+    last = [compiled_size(each) for each in final]  # only once: twice at each level would take time 2**depth
+    parts = [*last, *(compiled_size(child) for child in children(node) if child not in final)]
     size, exits = 1 + sum(part for part, _ in parts), sum(part for _, part in parts)
     match node:
         case ast.Try() | ast.TryStar() if last:

@@ -438,6 +438,8 @@ def groups_in_words(groups: Sequence[BehaviourGroup], attempts: str = "") -> str
 FAILED_LATELY = "Failed by a bug, a rule or a limit; these ideas are untested:"
 # Most failures shown, the latest, of programs that were written from any of those that the prompt shows.
 CHILDREN_SHOWN = 3
+# Most other failures shown, the latest of the run: more would make up most of a prompt.
+LATEST_SHOWN = 3
 
 
 def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
@@ -445,8 +447,8 @@ def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     known = set(parents) - {TEMPLATE}  # every first program would count as its child
     children = [each for each in state.tried.failures if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]
     lines = [failure_in_words(each.rejected, _origin(known.intersection(each.parents), parents)) for each in children]
-    own = {each.rejected.candidate for each in children}
-    lines += [failure_in_words(each) for each in state.failures if each.candidate not in own]
+    latest = [each for each in list(state.tried.failures)[-LATEST_SHOWN:] if each not in children]
+    lines += [failure_in_words(each.rejected) for each in latest]
     if not lines:
         return ""
     return "\n".join([FAILED_LATELY, *dict.fromkeys(lines)])

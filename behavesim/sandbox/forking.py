@@ -242,7 +242,7 @@ class ForkServer:
         return end
 
     def _slept(self, child: _Child, usage: resource.struct_rusage) -> bool:
-        """Whether a child that was killed by the clock would have been on a quiet machine, too, as it mostly slept."""
+        """Whether the clock would have ended this child on a quiet machine, too, since it mostly slept."""
         # A run alone would let all workers wait for it, and show the same. Beside others the same work takes more CPU
         # time, and a busy disk makes a program wait: neither is its own.
         cpu_s = (usage.ru_utime + usage.ru_stime) * (1 - 1 / NEAR)

@@ -36,7 +36,7 @@ from behavesim.task.verdict import Block, Failure, Sent, Verdict
 from behavesim.trajectory import Behaviour
 
 # What a referee says of a program, or the program's failure; and the trajectories as `trajectory.pack` writes them.
-Reply = tuple[dict[str, Any] | Failure, bytes | memoryview]
+RefereeReply = tuple[dict[str, Any] | Failure, bytes | memoryview]
 
 
 class RefereePool:
@@ -44,8 +44,8 @@ class RefereePool:
 
     An async context manager. Entering raises TaskError if the task cannot be loaded, SandboxError if no process starts.
     `limits` are those of a program. Time limits go by `clock`, a new one if None. `starts` is as in `begin_instances`.
-    They also score blocks of so many `further` instances. `instances` is the number of the split's instances, known
-    after entering.
+    They also score blocks, which are taken from `further` instances beyond the split's. `instances` is the number of
+    the split's instances, known after entering.
     """
 
     instances = 0
@@ -74,7 +74,7 @@ class RefereePool:
     async def __aenter__(self) -> Self:
         try:
             await self._server.connection()
-        except BaseException:
+        except BaseException:  # else a referee's server that started all the same would live on
             await self._server.close()
             raise
         return self
@@ -86,7 +86,7 @@ class RefereePool:
         if self._lives:
             await asyncio.wait(self._lives)
 
-    async def ask(self, kind: bytes, frame: bytes, share: float = 1.0) -> Reply:
+    async def ask(self, kind: bytes, frame: bytes, share: float = 1.0) -> RefereeReply:
         """Return the reply to a request (see `referee`); waits for a place, and cancelling kills the referee.
 
         It may take `share` times the time that the instances of the split may take.
@@ -101,7 +101,7 @@ class RefereePool:
                 reply, _ = await self._ask_once(request, limits, None)
         return reply
 
-    async def _ask_once(self, request: bytes, limits: Limits, referee: _Referee | None) -> tuple[Reply, bool]:
+    async def _ask_once(self, request: bytes, limits: Limits, referee: _Referee | None) -> tuple[RefereeReply, bool]:
         """Return the reply of a referee (None: a new one), and whether a failure is the program's for sure."""
         is_new, is_kept = referee is None, False
         referee = referee or await self._begin()
@@ -142,7 +142,7 @@ class RefereePool:
         referee.life.add_done_callback(self._lives.discard)
         try:
             await referee.begin()
-        except BaseException:
+        except BaseException:  # also cancelled: nobody knows of this process yet, and so nobody would end it
             referee.end()
             raise
         return referee
@@ -176,7 +176,7 @@ class _Referee(asyncio.Protocol):
         except ConnectionError:
             raise ZygoteDied(f"the process that scores does not start: {await self.life}") from None
 
-    async def ask(self, request: bytes, limits: Limits) -> Reply | ProcessEnd:
+    async def ask(self, request: bytes, limits: Limits) -> RefereeReply | ProcessEnd:
         """Return the reply, which is a failure if its time by the clock is over, or how the process ended before."""
         answer = self._answer_to(request)
         if not await self._in_time(answer, limits.score_wall_s):
@@ -242,18 +242,18 @@ class _Referee(asyncio.Protocol):
             self._answer.set_exception(ConnectionError("the referee ended"))
 
 
-def read_reply(body: bytes) -> Reply:
+def read_reply(body: bytes) -> RefereeReply:
     """Return what a referee's reply says."""
     said, trajectories = decode_pair(body)
     told: dict[str, Any] = json.loads(said)
     return (Failure(*told["failure"]) if "failure" in told else told), trajectories
 
 
-def _is_costly(reply: Reply) -> bool:
+def _is_costly(reply: RefereeReply) -> bool:
     return isinstance(reply[0], Failure) and reply[0].reason == COSTLY
 
 
-def _costly(what: str) -> Reply:
+def _costly(what: str) -> RefereeReply:
     return Failure(COSTLY, f"scoring its solutions {what}"), b""
 
 
@@ -282,7 +282,7 @@ class SandboxJudge:
         entering = [asyncio.ensure_future(each.__aenter__()) for each in (self.sandbox, self._referees)]
         try:
             await asyncio.gather(*entering)  # side by side: each loads libraries and the task
-        except BaseException:
+        except BaseException:  # else what the other one started would live on
             for each in entering:
                 each.cancel()
             await asyncio.wait(entering)
@@ -331,7 +331,7 @@ class SandboxJudge:
             return replace(told, cpu_s=sent.cpu_s)
         return Improved(sent.cpu_s, tuple(told["scores"]), tuple(told["improved"]), told["improving_s"])
 
-    async def _asked(self, sent: Sent, kind: bytes, block: Block | None = None) -> Reply:
+    async def _asked(self, sent: Sent, kind: bytes, block: Block | None = None) -> RefereeReply:
         if sent.instances != (self._referees.instances if block is None else block.size):
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         request, share = (kind, 1.0) if block is None else (encode_block(block), block.share)

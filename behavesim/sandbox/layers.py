@@ -196,9 +196,16 @@ def begin(limits: Limits, spare_tasks: int) -> tuple[int, int]:
     on address space is too low for `limits.memory_mb`.
     """
     processes.adopt_orphans()
-    be_first_to_go()
+    with contextlib.suppress(OSError):
+        # if memory runs out, Linux kills this process and its children before others, such as the daemon
+        Path("/proc/self/oom_score_adj").write_text("1000")
     address_space = processes.address_space()
-    require_memory(limits, address_space)
+    left_mb = (hard_limit(resource.RLIMIT_AS) - address_space) // MEGABYTE
+    if left_mb < limits.memory_mb:
+        raise SandboxError(
+            f"the limit on address space (ulimit -v) leaves a program {left_mb} MB where memory_mb promises it "
+            f"{limits.memory_mb}; raise that limit, or lower memory_mb"
+        )
     return address_space, processes.tasks_of_user() + spare_tasks
 
 
@@ -222,16 +229,6 @@ class Attempts:
             return None
 
 
-def require_memory(limits: Limits, address_space: int) -> None:
-    """Raise SandboxError if this process's limit on address space leaves a program less than `limits.memory_mb`."""
-    left_mb = (hard_limit(resource.RLIMIT_AS) - address_space) // MEGABYTE
-    if left_mb < limits.memory_mb:
-        raise SandboxError(
-            f"the limit on address space (ulimit -v) leaves a program {left_mb} MB where memory_mb promises it "
-            f"{limits.memory_mb}; raise that limit, or lower memory_mb"
-        )
-
-
 def leave_root(readable: tuple[Path, ...]) -> None:
     """Change this process's user from root to nobody: root may access files that a program must not touch.
 
@@ -247,12 +244,6 @@ def leave_root(readable: tuple[Path, ...]) -> None:
     os.setgid(NOBODY)
     os.setuid(NOBODY)
     processes.die_with_parent(signal.SIGTERM)  # a change of user cancels the earlier request
-
-
-def be_first_to_go() -> None:
-    """Have Linux kill this process and its children before others, such as the daemon, if memory runs out."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _leave_orphaned(zygote: int) -> None:

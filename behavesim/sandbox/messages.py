@@ -96,9 +96,9 @@ REQUEST = struct.Struct("<cQQQd")
 # In place of a block, the instances of the split.
 NO_BLOCK = (0, 0, 1.0)
 FORK, KILL = b"f", b"k"
+"""Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
 # Most sockets that come with a request.
 MOST_SOCKETS = 32
-"""Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
 # Share of the CPU time from which a message names the first call's.
 _NOTABLE = 0.2
 # The exit status of a candidate's process that had too little memory left to send its failure.
@@ -160,7 +160,7 @@ class TaskAssignment(Assignment):
     split: Split
     preloaded: Sequence[str]  # modules to import
     entry_point: str = ""  # the name of the program's function
-    starts: int = 1  # each instance is begun at most so many times (`begin_instances`)
+    starts: int = 1  # most versions of each instance (`begin_instances`)
     further: int = 0  # instances beyond the split's, for races (`further_instances`)
 
 
@@ -176,7 +176,7 @@ class RefereeAssignment(Assignment):
     is_trusted = True
     task: str  # the text of a TaskReference
     split: Split
-    starts: int = 1  # each instance is begun at most so many times
+    starts: int = 1  # most versions of each instance
     further: int = 0  # instances beyond the split's, for races
 
     @property
@@ -222,10 +222,10 @@ class ProcessEnd:
 
     job: int  # the daemon's number
     status: int  # as os.wait gives it
-    # Why the zygote killed it: "cpu", "wall" (by the clock), "asleep" (by the clock, and it would have been on a quiet
-    # machine, too), "waited" (by the clock, without a core most of the time) or "cancelled"; for an evaluation also
-    # "memory", "processes" or "files". "machine" if the kernel killed it while it had less than half of the machine's
-    # memory, never for an evaluation. Otherwise "".
+    # Why the zygote killed it: "cpu", "wall" (by the clock), "asleep" (by the clock, as would happen on a quiet machine
+    # too), "waited" (by the clock, without a core most of the time) or "cancelled"; for an evaluation also "memory",
+    # "processes" or "files". "machine" if the kernel killed it while it had less than half of the machine's memory,
+    # never for an evaluation. Otherwise "".
     killed: str
     cpu_s: float
     peak_bytes: int  # of resident memory
@@ -265,12 +265,15 @@ def in_words(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def send_errors(control: socket.socket) -> Iterator[None]:
-    """Send an Exception that the block raises to the daemon, as {"error": text}, and raise it again."""
+def send_errors(control: socket.socket, usage: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Send an Exception that the block raises to the daemon, as {"error": text, …}, and raise it again.
+
+    Errors of the class `usage` say that what the process had to load is at fault, and not the sandbox.
+    """
     try:
         yield
-    except Exception as error:
-        control.sendall(line({"error": in_words(error)}))
+    except Exception as error:  # the task's code may raise anything, and the daemon would only see that this one died
+        control.sendall(line({"error": in_words(error), "is_usage": isinstance(error, usage)}))
         raise
 
 

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
@@ -116,20 +116,16 @@ class ZygoteRunner:
     async def __aenter__(self) -> Self:
         try:
             await self._zygotes[True, False].connection()
-        except BaseException:
+        except BaseException:  # else a zygote that started all the same would live on
             await self.__aexit__()
             raise
-        if isinstance(self._assignment, TaskAssignment):
-            self._add_zygotes(self._assignment, self.ready)
+        if isinstance(assignment := self._assignment, TaskAssignment):  # the others start when a program needs them
+            bare = replace(assignment, task="", entry_point=self.ready.entry_point, hidden=self.ready.hidden)
+            for has_task, each, accept in ((True, assignment, self._accept), (False, bare, self._refuse_weaker)):
+                scientific = replace(each, preloaded=(*each.preloaded, *self._scientific))
+                self._zygotes[has_task, True] = ZygoteSupervisor(scientific, accept, self._clock)
+                self._zygotes.setdefault((has_task, False), ZygoteSupervisor(each, accept, self._clock))
         return self
-
-    def _add_zygotes(self, assignment: TaskAssignment, ready: Ready) -> None:
-        """Supervise the zygotes that start when a program first needs them."""
-        bare = replace(assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
-        for has_task, each, accept in ((True, assignment, self._accept), (False, bare, self._refuse_weaker)):
-            scientific = replace(each, preloaded=(*each.preloaded, *self._scientific))
-            self._zygotes[has_task, True] = ZygoteSupervisor(scientific, accept, self._clock)
-            self._zygotes.setdefault((has_task, False), ZygoteSupervisor(each, accept, self._clock))
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(each.close() for each in self._zygotes.values()))
@@ -217,25 +213,22 @@ class MachineLoad:
         before, now = self._before, _work(self._statistics)
         if before is None or now is None:
             return False
-        return now.busy_s - before.busy_s - own_s > _MUCH * now.cores * (monotonic() - self._began)
+        cores, busy_s = now
+        return busy_s - before[1] - own_s > _MUCH * cores * (monotonic() - self._began)
 
 
-class _Work(NamedTuple):
-    # the machine's cores, and how long they have worked since it started, all together (s)
+def _work(statistics: Path) -> tuple[int, float] | None:
+    """Return the number of cores, and how long they have worked since the machine started, all together (s).
 
-    cores: int
-    busy_s: float
-
-
-def _work(statistics: Path) -> _Work | None:
-    """Return cores and their work from a file such as /proc/stat; None if it cannot be read or has another form."""
+    None if a file such as /proc/stat cannot be read or has another form.
+    """
     # A core that another virtual machine has counts as working.
     try:
         each = [line.split() for line in statistics.read_text().splitlines() if line.startswith("cpu")]
         user, nice, system, _, _, irq, softirq, steal = map(int, each[0][1:9])
     except (OSError, ValueError, IndexError):
         return None
-    return _Work(len(each) - 1, (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK"))
+    return len(each) - 1, (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 # Seconds of waiting before each of three tries in which the program runs alone, after its first run was in doubt.
@@ -450,9 +443,9 @@ class Pool(ProgramPool):
 
     Each program's process is forked from a zygote, which has imported the modules `preloaded`; another has imported
     `scientific`, too, for programs that mention scipy. Each instance is begun at most `starts` times
-    (`begin_instances`). Programs may also run on blocks of so many `further` instances. Time limits on
-    zygotes go by `clock`, a new one if None. Zygotes are started through the command `wall`, unless that is empty.
-    Tests give fewer `layers`.
+    (`begin_instances`). Programs may also run on blocks, which are taken from `further` instances beyond the split's.
+    Time limits on zygotes go by `clock`, a new one if None. Zygotes are started through the command `wall`, unless that
+    is empty. Tests give fewer `layers`.
 
     Making one raises TaskError if `task` is not installed. Entering raises UsageError if the isolation is below
     `strong`, unless `allow_weak_isolation`, and SandboxError if the sandbox does not start.

@@ -393,7 +393,7 @@ def rehearse(template: str, work: Work, limit_s: float) -> None:
 def perform(work: Work, source: str, progress: Progress, fd: int, *links: int, first: int = 0, count: int = 0) -> None:
     """Run a program as `run_program` does; write the frame to the socket `fd`. OSError if its other end is closed.
 
-    With a `count`, it runs on so many further instances from number `first` on, in place of those of the split.
+    With a `count`, it runs on that number of further instances from `first` on, in place of those of the split.
     """
     send(fd, run_program(source, work.on(first, count) if count else work, progress, links))
 

@@ -34,17 +34,9 @@ from behavesim.sandbox.forking import ForkServer, Progress, prepare_for_forks
 from behavesim.sandbox.frames import as_message, read_frame
 from behavesim.sandbox.layers import Confinement
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.messages import Ready, RefereeAssignment, encode_pair, in_words, line
-from behavesim.task import (
-    InvalidSolution,
-    Split,
-    Task,
-    TaskReference,
-    begin_instances,
-    call_task,
-    further_instances,
-    number_from,
-)
+from behavesim.sandbox.messages import Ready, RefereeAssignment, encode_pair, line, send_errors
+from behavesim.task import InvalidSolution, Split, Task, TaskReference, further_instances
+from behavesim.task.calls import begin_instances, call_task, number_from
 from behavesim.task.score import Metrics, Score, join_feedback, limit_metrics, mean_metrics
 from behavesim.task.verdict import Block, Failure, Solved, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, pack, trajectories_of
@@ -268,14 +260,11 @@ def main(assignment: RefereeAssignment, control: socket.socket) -> None:
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the search, which ends this process
     limits = assignment.limits
-    try:
+    with send_errors(control, usage=TaskError):
         task = TaskReference(assignment.task).load()
         scorer = Scorer(task, assignment.split, limits, assignment.starts, assignment.further)
         if processes.threads() > 1:
             raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
-    except Exception as error:
-        control.sendall(line({"error": in_words(error), "is_usage": isinstance(error, TaskError)}))
-        raise
     prepare_for_forks()
     control.sendall(line(Ready("", (), scorer.instances)))
     perform = partial(judge_in_turn, scorer, limits)

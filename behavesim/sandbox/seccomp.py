@@ -96,10 +96,11 @@ def installation(instructions: bytes) -> kernel.Call:
 
 def _instructions(answers: Mapping[int, Answer], otherwise: Answer) -> Iterator[Instruction]:
     """Yield a filter's instructions: the answer to each call, by its number here, and `otherwise` to all others."""
-    # calls of another architecture, such as 32-bit ones, kill the process: their numbers mean other calls
+    # calls of another architecture, such as 32-bit ones, kill the process: their numbers mean other calls, and no
+    # honest program makes any
     yield (_LOAD, 0, 0, _ARCHITECTURE)
     yield (_IF_EQUAL, 1, 0, _AUDIT[platform.machine()])
-    yield (_RETURN, 0, 0, _KILL)  # 32-bit calls have other numbers; no honest program makes any
+    yield (_RETURN, 0, 0, _KILL)
     yield (_LOAD, 0, 0, _CALL)
     yield from _halved(_spans(answers, otherwise))
 

@@ -30,7 +30,9 @@ from behavesim.sandbox import isolation, kernel, layers, processes, program
 from behavesim.sandbox.forking import ForkServer, Perform, Progress, fix_seeds, prepare_for_forks
 from behavesim.sandbox.messages import Ready, TaskAssignment, line, send_errors
 from behavesim.sandbox.program import Solve
-from behavesim.task import Task, begin_instances, further_instances, task_from
+from behavesim.task import Task, further_instances
+from behavesim.task.calls import begin_instances
+from behavesim.task.reference import task_from
 
 
 def main(assignment: TaskAssignment, control: socket.socket) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -213,23 +214,25 @@ class Blocks(NamedTuple):
         return np.ascontiguousarray(self.numbers[start : start + self.lengths[position], lane])
 
 
-class BlockEncoder:
+class BlockEncoder(ABC):
     """Collects runs of one instance, truncated alike, each as one sequence of numbers; rows are copied only to grow."""
 
-    def __init__(
-        self,
-        lanes: int,
-        dtype: type[np.generic],
-        padding: float,
-        encode: Callable[[Trajectory, int], NDArray[Any]],
-        compare: Callable[[Blocks, Trajectory, int, int, MeasureSettings], Sims | None],
-    ) -> None:
-        # lanes: runs in a block; `padding` fills the ends of shorter ones. encode: returns the numbers, (length,), of a
-        # run's first states. compare: what `Compare` does, given the encoded runs first.
-        self._padding, self._encode, self._compare = padding, encode, compare
+    def __init__(self, lanes: int, dtype: type[np.generic], padding: float) -> None:
+        """Begin without runs; a block holds `lanes` of them, and `padding` fills the ends of shorter ones."""
+        self._padding = padding
         self._rows = np.empty((0, lanes), dtype)
         self._starts = [0]
         self._lengths = GrowingArray(np.int32)
+
+    @abstractmethod
+    def encode(self, run: Trajectory, length: int) -> NDArray[Any]:
+        """Return the numbers, (length,), of a run's first states."""
+
+    @abstractmethod
+    def compare(
+        self, blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings
+    ) -> Sims | None:
+        """Do what `Compare` does, with the encoded runs in `blocks`."""
 
     @property
     def count(self) -> int:
@@ -240,7 +243,7 @@ class BlockEncoder:
         """Add the first `length` states of a trajectory."""
         from behavesim.similarity.kernels import empty
 
-        numbers, lanes = self._encode(run, length), self._rows.shape[1]
+        numbers, lanes = self.encode(run, length), self._rows.shape[1]
         if self.count % lanes == 0:
             self._starts.append(self._starts[-1])
         start = self._starts[-2]
@@ -257,7 +260,7 @@ class BlockEncoder:
     def comparer(self) -> Compare:
         """Return the comparison with the runs appended so far; later ones do not change it."""
         # `starts` is copied: a longer run in the last block would move its end
-        return partial(self._compare, Blocks(self._rows, np.array(self._starts), self._lengths.numbers))
+        return partial(self.compare, Blocks(self._rows, np.array(self._starts), self._lengths.numbers))
 
 
 # Two tokens that equal no decision of the archive: PADDING stands after a run's last decision, UNKNOWN for a
@@ -269,44 +272,39 @@ LONGEST = 2**16 - 1
 LONGEST_16 = 361
 
 
-def prefix_encoder() -> BlockEncoder:
-    """Return an encoder of prefix trajectories, which stores a decision in 16 bits."""
-    from behavesim.similarity.kernels import prefix
+class PrefixEncoder(BlockEncoder):
+    """Stores the decisions of prefix trajectories in 16 bits."""
 
-    numbers: dict[int, int] = {}
+    def __init__(self) -> None:
+        from behavesim.similarity.kernels import prefix
 
-    def encode(run: Trajectory, length: int) -> NDArray[np.uint16]:
-        found = [numbers.setdefault(token, len(numbers)) for token in run.data[:length].tolist()]
-        return np.array(found, np.int64).astype(np.uint16)  # beyond 2**16 they wrap: `_compare_prefixes` checks that
+        super().__init__(prefix.LANES, np.uint16, PADDING)
+        self._numbers: dict[int, int] = {}  # by token, in order of first arrival
 
-    return BlockEncoder(
-        prefix.LANES,
-        np.uint16,
-        PADDING,
-        encode=encode,
-        compare=partial(_compare_prefixes, numbers),
-    )
+    def encode(self, run: Trajectory, length: int) -> NDArray[Any]:
+        """Return the number of each decision; beyond 2**16 they wrap, and `compare` gives up."""
+        found = [self._numbers.setdefault(token, len(self._numbers)) for token in run.data[:length].tolist()]
+        return np.array(found, np.int64).astype(np.uint16)
 
+    def compare(
+        self, blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings
+    ) -> Sims | None:
+        """Compare a run with prefix trajectories; None if one is too long or there are too many tokens."""
+        from behavesim.similarity.kernels import prefix
 
-def _compare_prefixes(
-    numbers: Mapping[int, int], blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings
-) -> Sims | None:
-    """Compare a run with prefix trajectories, a `Compare` but for the first two arguments."""
-    from behavesim.similarity.kernels import prefix
-
-    columns, is_pairwise = int(blocks.lengths.max()), settings.normaliser == "pair"
-    longest = max(length, columns)
-    if longest > LONGEST or len(numbers) > UNKNOWN:
-        return None
-    x = np.array([numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
-    if settings.strict and not is_pairwise and longest > settings.unit:
-        _check_distances(x, blocks, first, settings)
-    whole = np.uint16 if longest <= LONGEST_16 else np.uint32
-    path_row = np.empty((columns, prefix.LANES), np.float64 if is_pairwise else whole)
-    reciprocals = 1.0 / np.arange(1, longest + prefix.ROWS + 1) if is_pairwise else None
-    sims = np.empty(blocks.lengths.size)
-    prefix.similarities(x, tuple(blocks), first // prefix.LANES, reciprocals, settings.unit, path_row, sims)
-    return sims[first:]
+        columns, is_pairwise = int(blocks.lengths.max()), settings.normaliser == "pair"
+        longest = max(length, columns)
+        if longest > LONGEST or len(self._numbers) > UNKNOWN:
+            return None
+        x = np.array([self._numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
+        if settings.strict and not is_pairwise and longest > settings.unit:
+            _check_distances(x, blocks, first, settings)
+        whole = np.uint16 if longest <= LONGEST_16 else np.uint32
+        path_row = np.empty((columns, prefix.LANES), np.float64 if is_pairwise else whole)
+        reciprocals = 1.0 / np.arange(1, longest + prefix.ROWS + 1) if is_pairwise else None
+        sims = np.empty(blocks.lengths.size)
+        prefix.similarities(x, tuple(blocks), first // prefix.LANES, reciprocals, settings.unit, path_row, sims)
+        return sims[first:]
 
 
 def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: MeasureSettings) -> None:
@@ -320,30 +318,29 @@ def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings
             check_prefix_distances(x, blocks.sequence(int(position)), settings)
 
 
-def vector_encoder() -> BlockEncoder:
-    """Return an encoder of vector trajectories, which stores coordinates as float64."""
-    from behavesim.similarity.kernels import euclidean
+class VectorEncoder(BlockEncoder):
+    """Stores the coordinates of vector trajectories as float64, with a multiple of COORDINATES to each state."""
 
-    return BlockEncoder(
-        euclidean.LANES,
-        np.float64,
-        np.nan,
-        encode=lambda run, length: _pad_states(run, length).ravel(),
-        compare=_compare_vectors,
-    )
+    def __init__(self) -> None:
+        from behavesim.similarity.kernels import euclidean
 
+        super().__init__(euclidean.LANES, np.float64, np.nan)
 
-def _compare_vectors(blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims:
-    """Compare a run with vector trajectories, a `Compare` but for the first argument."""
-    from behavesim.similarity.kernels import euclidean
+    def encode(self, run: Trajectory, length: int) -> NDArray[Any]:
+        """Return the coordinates of the states, one state after another."""
+        return _pad_states(run, length).ravel()
 
-    x = np.pad(_pad_states(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)
-    found = np.empty((2, blocks.lengths.size))
-    flat = blocks.numbers.ravel(), blocks.starts, blocks.lengths
-    euclidean.similarities(x, length, flat, first // euclidean.LANES, settings.unit, found)
-    sims, largest = found[0, first:], found[1, first:]
-    settings.check_distance(largest[sims != 1.0].max(initial=0.0))  # equal runs are not checked
-    return sims
+    def compare(self, blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims:
+        """Compare a run with vector trajectories."""
+        from behavesim.similarity.kernels import euclidean
+
+        x = np.pad(_pad_states(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)
+        found = np.empty((2, blocks.lengths.size))
+        flat = blocks.numbers.ravel(), blocks.starts, blocks.lengths
+        euclidean.similarities(x, length, flat, first // euclidean.LANES, settings.unit, found)
+        sims, largest = found[0, first:], found[1, first:]
+        settings.check_distance(largest[sims != 1.0].max(initial=0.0))  # equal runs are not checked
+        return sims
 
 
 def _pad_states(run: Trajectory, length: int) -> NDArray[np.float64]:
@@ -354,8 +351,5 @@ def _pad_states(run: Trajectory, length: int) -> NDArray[np.float64]:
     return np.pad(states, ((0, 0), (0, -states.shape[1] % euclidean.COORDINATES)))
 
 
-# For each kind of trajectory with a kernel that compares one run with many: makes an empty encoder.
-ENCODERS: dict[Kind, Callable[[], BlockEncoder]] = {
-    "prefixes": prefix_encoder,
-    "vectors": vector_encoder,
-}
+# The encoder of each kind of trajectory with a kernel that compares one run with many.
+ENCODERS: Mapping[Kind, Callable[[], BlockEncoder]] = {"prefixes": PrefixEncoder, "vectors": VectorEncoder}

@@ -81,7 +81,7 @@ class MeasureSettings:
 
     @cached_property
     def unit(self) -> float:
-        """What the sum of distances is divided by; 1.0 for "pair", where each distance was divided before."""
+        """Divisor of the sum of distances; 1.0 for "pair", where each distance was divided before."""
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)
 
     def check_distance(self, distance: float) -> None:

@@ -262,19 +262,16 @@ class Behaviours:
     ) -> dict[CandidateId, float]:
         """Return the similarity of a program to each member of some groups."""
         try:
-            similarity = self._to_all(measure, candidate)
+            if self._last is None or self._last[:2] != (measure, candidate):
+                found: list[float] = measure.one_vs_many(self._algorithms[candidate], self._members()).tolist()
+                self._last = measure, candidate, found
+            similarity = self._last[2]
             return {member: similarity[self._rows[member]] for members in groups for member in members}
         except KeyError as unknown:
             raise PartError(
                 f"the method compares candidate {candidate} with candidate {unknown}, which is no feasible program of "
                 "this run; mend it, and go on with --fork NEW-ID"
             ) from unknown
-
-    def _to_all(self, measure: BehaveSim, candidate: CandidateId) -> list[float]:
-        if self._last is None or self._last[:2] != (measure, candidate):
-            similarity: list[float] = measure.one_vs_many(self._algorithms[candidate], self._members()).tolist()
-            self._last = measure, candidate, similarity
-        return self._last[2]
 
     def _refuse_unkept(self) -> None:
         if self._measure is None:

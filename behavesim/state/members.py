@@ -196,11 +196,10 @@ class Group:
     best: float | None = None
     # The best score at the last regrouping and each better one since: (candidates registered before it, score).
     bests: list[tuple[int, float]] = field(default_factory=list)
-    # Mean similarity to this group, or its members, of programs added since the last regrouping that were compared.
+    # Mean similarity of the programs added since the last regrouping to this group or its members, where compared.
     inside: Mean = Mean()
-    # Mean similarity to other groups of the programs added since the last regrouping that the method compared.
+    # Mean similarity of these programs to other groups, where the method compared them.
     between: Mean = Mean()
-
     # Whether the group only refers to programs that are members of other groups, and adds none to the archive.
     is_selection: bool = False
 

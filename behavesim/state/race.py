@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from behavesim.state.members import Member, OpenCandidate
     from behavesim.state.state import RunState
 
-# A candidate goes on as long as its mean difference to the leader plus so many standard errors is above 0.
+# A candidate goes on as long as its mean difference to the leader plus this many standard errors is above 0.
 #
 # With 1, a candidate as good as the leader is dropped at a block with probability 1/6, and one that is a standard error
 # behind goes on with 1/2. A false drop costs one of thousands of candidates, and a false keep costs as many evaluations
@@ -348,7 +348,7 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.2
 def told_apart(ours: Sequence[float], theirs: Sequence[float]) -> bool:
     """Return whether two programs' scores on the same instances differ by more than chance: a paired t test at 5 %.
 
-    With fewer than two instances nothing says what chance is, and any difference counts; so it does if all are equal.
+    With fewer than two instances, or if all differences are equal, nothing says what chance is: any difference counts.
     """
     differences = [a - b for a, b in zip(ours, theirs, strict=False)]
     if not any(differences):
@@ -400,7 +400,7 @@ def gain_told_apart(best: MayHaveRaced, template: MayHaveRaced) -> bool | None:
 
 
 def chance(spread: float, count: int) -> float:
-    """Return the largest mean of so many paired differences that is chance; `spread` is their standard deviation."""
+    """Return the largest mean of `count` paired differences that chance explains; `spread` is their deviation."""
     return _student(count - 1) * spread / math.sqrt(count)
 
 

@@ -11,7 +11,7 @@ from behavesim.base.notices import OFTEN_S, Sparing
 from behavesim.base.text import count_noun
 from behavesim.state.events import BatchSent, Event
 
-# What a search and a proposer that sends prompts in batches say to each other.
+# Messages between a search and a proposer that sends prompts in batches.
 
 
 class Batches:
@@ -106,7 +106,7 @@ class Requests:
         """Context around all requests for one reply: if it raises, `spent()` of them count as unreported."""
         try:
             yield
-        except BaseException:
+        except BaseException:  # also cancelled: what was sent may be billed, and no reply says so
             self._lost += spent()
             raise
 

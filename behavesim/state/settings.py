@@ -21,7 +21,6 @@ from types import FunctionType
 from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from behavesim import __version__
@@ -29,16 +28,8 @@ from behavesim.base.config import OWN, RUN, Configurable, Options, Owner, Settin
 from behavesim.base.errors import JournalError, TaskError, UsageError, nearest
 from behavesim.base.plugins import Kind, file_hash, is_own
 from behavesim.base.text import one_line, validation_message
-from behavesim.task import (
-    Direction,
-    Objective,
-    Split,
-    Task,
-    TaskReference,
-    further_instances,
-    instances_made_anew,
-    instances_of,
-)
+from behavesim.task import Direction, Objective, Split, Task, TaskReference, further_instances, instances_of
+from behavesim.task.calls import instances_made_anew
 from behavesim.task.evaluated import EvaluatorTask
 
 # Finds methods by the name of an entry point, or by the path of a `.py` file.
@@ -270,7 +261,9 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if type(value) is np.ndarray or isinstance(value, np.generic):
-            return _array, (_described(value.dtype), value.shape, _content(np.asarray(value)))
+            # the elements in C order
+            elements = _ordered(value.tolist()) if value.dtype.hasobject else value.tobytes()
+            return _array, (_described(value.dtype), value.shape, elements)
         if isinstance(value, np.dtype):
             return _described, (_described(value),)
         if isinstance(value, type | FunctionType):
@@ -355,11 +348,6 @@ def _described(dtype: Any) -> str:
         return str(dtype.str) if dtype.subdtype is None else f"{_described(dtype.base)}{dtype.shape}"
     fields = {name: (_described(found[0]), found[1]) for name, found in dtype.fields.items()}
     return f"{fields} of {dtype.itemsize}"
-
-
-def _content(array: NDArray[Any]) -> Any:
-    """Return the elements in C order as bytes; as nested lists if they contain Python objects."""
-    return _ordered(array.tolist()) if array.dtype.hasobject else array.tobytes()
 
 
 def _without(state: Any, names: set[str]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
@@ -50,9 +50,6 @@ from behavesim.state.members import Group, Member, Note, OpenCandidate
 from behavesim.state.race import FreshRace
 from behavesim.state.views import ModelRecord, PromptHistory, Tally, add_to_record
 from behavesim.task import Objective
-
-# Number of the last rejected candidates that prompts name: more would make up most of a prompt.
-FAILURES = 3
 
 
 @dataclass(eq=False, repr=False)
@@ -146,8 +143,6 @@ class RunState:
     bests: list[tuple[CandidateId, float]] = field(default_factory=list)
     """Each candidate that scored better than all registered before it, and its score; oldest first. The template does
     not count."""
-    failures: deque[Rejected] = field(default_factory=lambda: deque(maxlen=FAILURES))
-    """The last FAILURES registered candidates with a reply that were rejected, in the order of their numbers."""
     tried: PromptHistory = field(default_factory=PromptHistory)
     """What prompts say of all registered candidates."""
     _awaited: dict[int, Note] = field(default_factory=dict)  # the notes without a reply: few, of thousands in `notes`
@@ -304,8 +299,6 @@ class RunState:
         if isinstance(outcome, Rejected) and not opened.is_tuned:
             # also what was given up: a method must not ask for ever what the endpoint refuses
             self.rejected_from[opened.asked.group] += 1
-            if not outcome.is_given_up:
-                self.failures.append(outcome)
         # no program of a model's failed where its numbers were tuned, or where there was no reply
         if not (isinstance(outcome, Rejected) and (opened.is_tuned or outcome.is_given_up)):
             self.tried.take(opened, self.objective)
@@ -381,7 +374,7 @@ class RunState:
                 # they were chosen under other settings, and perhaps by another `validation` split
                 self.recommended = self.recommended_of = self.portfolio = self.fresh = None
                 self.is_racing = False
-                self.batched.clear()  # left to the run that paid for it: whoever reads a batch deletes its files
+                self.batched.clear()  # left to the run that paid for it: reading a batch deletes its files
             case RunResumed():
                 self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
                 self.tally.unanswered += event.unanswered

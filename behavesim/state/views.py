@@ -122,22 +122,13 @@ ATTEMPTS = 12
 
 @dataclass(frozen=True)
 class Attempt:
-    """A feasible candidate that a prompt with other programs led to: what it tried, and what became of it."""
+    """A feasible candidate with a thought, which is not empty: what it tried, and what became of it."""
 
     candidate: CandidateId
     score: float
     thought: str
     operator: str
     scores: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Idea:
-    """The thought of a program, which is not empty, and the program's score."""
-
-    score: float
-    candidate: CandidateId
-    thought: str
 
 
 @dataclass
@@ -153,9 +144,9 @@ class PromptHistory:
     failed: int = 0
     # the best score of any registered candidate on each instance; empty before the first with a score
     best_scores: tuple[float, ...] = ()
-    # the ideas of the best programs, best first, at most IDEAS; of equally good ones the latest first, as the others
+    # the best programs by their ideas, best first, at most IDEAS; of equally good ones the latest first, as the others
     # were told before; programs with one idea count once, by the best score
-    ideas: tuple[Idea, ...] = ()
+    ideas: tuple[Attempt, ...] = ()
     # the last FAILED candidates that were rejected, in the order of their numbers
     failures: deque[Failed] = field(default_factory=lambda: deque(maxlen=FAILED))
     # by program, the last ATTEMPTS feasible candidates with a thought whose prompt showed it as a parent
@@ -172,16 +163,16 @@ class PromptHistory:
             known = self.best_scores or outcome.scores
             self.best_scores = tuple(map(objective.best, zip(known, outcome.scores, strict=False)))
             if outcome.thought and not registered.is_tuned:
-                self._take_idea(Idea(outcome.score, outcome.candidate, outcome.thought), objective)
                 asked = registered.asked
                 attempt = Attempt(
                     outcome.candidate, outcome.score, outcome.thought, asked.prompt.operator, outcome.scores
                 )
+                self._take_idea(attempt, objective)
                 for parent in asked.parents:
                     if parent != TEMPLATE:  # every first program would be an attempt at it
                         self.attempts.setdefault(parent, deque(maxlen=ATTEMPTS)).append(attempt)
 
-    def _take_idea(self, idea: Idea, objective: Objective) -> None:
+    def _take_idea(self, idea: Attempt, objective: Objective) -> None:
         same = next((each for each in self.ideas if each.thought == idea.thought), None)
         if same and objective.utility(same.score) >= objective.utility(idea.score):
             return

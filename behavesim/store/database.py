@@ -162,7 +162,7 @@ class Progress:
 
 _TUNED = "SELECT candidate FROM events WHERE type = 'Asked' AND payload LIKE '%\"operator\":\"tune\"%'"
 _QUESTIONS = f"SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded') AND candidate NOT IN ({_TUNED})"
-# rows are numbered in the order of the commits: a choice counts if it is behind all that it could have chosen from
+# A choice counts if it was committed after every candidate that it could have chosen; `seq` is the order of commits.
 _RECOMMENDED = """
 SELECT coalesce(max(seq), 0) > (
     SELECT coalesce(max(seq), 0) FROM events WHERE type IN ('Added', 'NotAdded', 'RunForked')

@@ -81,12 +81,15 @@ class SqliteJournal:
                 # before WAL mode is set: a journal of another version must stay as it is
                 [(version,)] = await self._db.execute_fetchall("PRAGMA user_version")
                 if not is_journal(self._path, version):
-                    await self._refuse_tables()
+                    [(tables,)] = await self._db.execute_fetchall("SELECT count(*) FROM sqlite_schema")
+                    if tables:
+                        said = f"{self._path} is another program's database, and stays as it is; move it elsewhere"
+                        raise JournalError(said)
                     await self._db.executescript(new_journal())
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
                     await self._db.execute_fetchall(pragma)
                 [(self._last,)] = await self._db.execute_fetchall(_LAST)
-            except BaseException:
+            except BaseException:  # else the connection's thread would live on, and keep the process from ending
                 await await_finished(self._db.close())
                 raise
         return self
@@ -108,12 +111,6 @@ class SqliteJournal:
         """Return the last committed outcome of a candidate's program with this text; JournalError if there is none."""
         with translate_errors(self._path):
             return outcome_of(self._path, await self._db.execute_fetchall(OUTCOME, (candidate, source, HIGHEST)))
-
-    async def _refuse_tables(self) -> None:
-        """Raise JournalError if the file, which is no journal, holds tables: it is another program's database."""
-        [(tables,)] = await self._db.execute_fetchall("SELECT count(*) FROM sqlite_schema")
-        if tables:
-            raise JournalError(f"{self._path} is another program's database, and stays as it is; move it elsewhere")
 
     async def _append(self, events: Sequence[Event]) -> None:
         async with self._turn:

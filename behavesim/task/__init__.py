@@ -9,19 +9,8 @@ from behavesim.task.answers import (
     as_subset,
     first_greatest,
 )
-from behavesim.task.calls import (
-    InWords,
-    begin_instances,
-    call_task,
-    further_instances,
-    instances_made_anew,
-    instances_of,
-    number_from,
-    picture_of,
-    rank_words,
-    task_error,
-)
-from behavesim.task.reference import TASKS, TaskReference, installed_tasks, task_from
+from behavesim.task.calls import InWords, further_instances, instances_of, rank_words
+from behavesim.task.reference import TaskReference, installed_tasks
 from behavesim.task.score import Metrics, Score
 from behavesim.task.task import (
     SPLITS,
@@ -30,18 +19,15 @@ from behavesim.task.task import (
     Disks,
     InvalidSolution,
     Objective,
-    Picture,
     Route,
     Solution,
     Split,
     Task,
-    TaskKind,
     as_arrays,
 )
 
 __all__ = [
     "SPLITS",
-    "TASKS",
     "Bins",
     "Direction",
     "Disks",
@@ -49,13 +35,11 @@ __all__ = [
     "InvalidSolution",
     "Metrics",
     "Objective",
-    "Picture",
     "Route",
     "Score",
     "Solution",
     "Split",
     "Task",
-    "TaskKind",
     "TaskReference",
     "as_arrays",
     "as_integer",
@@ -64,16 +48,9 @@ __all__ = [
     "as_numbers",
     "as_permutation",
     "as_subset",
-    "begin_instances",
-    "call_task",
     "first_greatest",
     "further_instances",
     "installed_tasks",
-    "instances_made_anew",
     "instances_of",
-    "number_from",
-    "picture_of",
     "rank_words",
-    "task_error",
-    "task_from",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -44,15 +45,11 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
     """
     most_s = INSTANCES_S if most_s is None else most_s
     try:
-        with limit_cpu(most_s):
+        with limit_cpu(most_s), _as_task_errors(task, f"instances({split!r})"):
             found = task.instances(split)
     except TakesTooLong:
         said = f"`instances({split!r})` of task {task.name!r} is not done after {most_s:g} s of CPU time"
         raise TaskError(f"{said}; look for a loop without end, and keep in a file what takes long to make") from None
-    except TaskError:  # it says what to do
-        raise
-    except Exception as error:
-        raise task_error(task, f"instances({split!r})", error) from error
     if not isinstance(found, Sequence | np.ndarray):
         came = "None" if found is None else type(found).__name__
         raise TaskError(f"`instances({split!r})` of task {task.name!r} must return a list, not {came}")
@@ -62,7 +59,7 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
 
 
 def begin_instances(task: Task, split: Split, starts: int) -> list[Any]:
-    """Return the instances of a split; for `starts` above 1, up to so many versions of each (see `Task.starts`)."""
+    """Return the instances of a split; for `starts` above 1, up to that number of versions of each (`Task.starts`)."""
     instances = instances_of(task, split)
     if starts == 1:
         return list(instances)
@@ -80,24 +77,20 @@ def further_instances(task: Task, split: Split, count: int, begun: int | None = 
     if begun is None:
         begun = len(instances_of(task, split))
     try:
-        with limit_cpu(INSTANCES_S):
+        with limit_cpu(INSTANCES_S), _as_task_errors(task, f"instance({split!r}, …)"):
             return [task.instance(split, number) for number in range(begun, begun + count)]
     except TakesTooLong:
         said = f"{count} further {split} instances of task {task.name!r} take more than {INSTANCES_S:g} s of CPU time"
         setting = "race" if split == "search" else "fresh_evaluations"
         raise TaskError(f"{said}; race over fewer (--set {setting}=…)") from None
-    except Exception as error:
-        raise task_error(task, f"instance({split!r}, …)", error) from error
 
 
 def picture_of(task: Task, instance: Any) -> Picture | None:
     """Return the task's picture of an instance, its fields checked; None if the task has none."""
     from pydantic import TypeAdapter, ValidationError  # imported late: only pages need it
 
-    try:
+    with _as_task_errors(task, "picture"):
         found = task.picture(instance)
-    except Exception as error:
-        raise task_error(task, "picture", error) from error
     if found is None:
         return None
     wanted = f"`picture` of task {task.name!r} must return a Route, Disks, Bins or None"
@@ -136,6 +129,17 @@ def call_task(task: Task, name: str, function: Callable[P, T], *args: P.args, **
         raise
     except (Exception, SystemExit) as error:  # SystemExit: a call of sys.exit must not end the search
         raise task_error(task, name, error) from error
+
+
+@contextmanager
+def _as_task_errors(task: Task, method: str) -> Iterator[None]:
+    """Raise what a task's method raises in the block as TaskError; a TaskError as it is, since it says what to do."""
+    try:
+        yield
+    except (TaskError, TakesTooLong):
+        raise
+    except Exception as error:  # a person's code may raise anything, and would end the run without naming its line
+        raise task_error(task, method, error) from error
 
 
 def task_error(task: Task, method: str, error: BaseException) -> TaskError:
@@ -218,9 +222,5 @@ class InWords:
         return one_line(found.replace("`", "'"), longest)
 
     def _call_method(self, method: str, index: int, *rest: object) -> Any:
-        try:
+        with _as_task_errors(self.task, method):
             return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
-        except TaskError:
-            raise
-        except Exception as error:
-            raise task_error(self.task, method, error) from error

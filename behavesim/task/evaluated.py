@@ -63,7 +63,7 @@ def without_surroundings(metrics: Metrics) -> Metrics:
     }
 
 
-# What the behaviours of a task without an evaluator are taken from: `Task.trajectory`.
+# The source of behaviours in tasks without an evaluator: `Task.trajectory`.
 TRAJECTORY = "trajectory"
 
 
@@ -136,16 +136,13 @@ class EvaluatorFile:
         for name in ("convention", "evaluator", "program"):
             if name not in values:
                 raise TaskError(f"{path} has no {name!r}; write it, or let `behavesim run --evaluator` make the file")
-        return cls._checked(path, values).from_folder(path.resolve().parent)
-
-    @classmethod
-    def _checked(cls, path: Path, values: Mapping[str, Any]) -> EvaluatorFile:
         from pydantic import TypeAdapter, ValidationError  # imported late: the sandbox does without it
 
         try:
-            return TypeAdapter(cls).validate_python(values)
+            found: EvaluatorFile = TypeAdapter(cls).validate_python(values)
         except ValidationError as error:
             raise TaskError(f"{path}: {validation_message(error)}") from None
+        return found.from_folder(path.resolve().parent)
 
     def from_folder(self, folder: Path) -> EvaluatorFile:
         """Return the same content with `folder` before relative paths."""

@@ -15,7 +15,7 @@ Metrics = Mapping[str, float | str]
 MISSING = "missing"
 # All texts that may stand in place of a metric's number.
 WORDS = frozenset({"nan", "inf", "-inf", MISSING})
-# What the names of metrics begin with that people see and models must not.
+# Prefix of the names of metrics that people see and models must not.
 PRIVATE = "private"
 
 # Most metrics of a program that are kept: each is a column of tables and pages.

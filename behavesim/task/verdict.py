@@ -1,4 +1,4 @@
-"""What comes of a program, step by step: bytes, solutions, then a verdict; or the reason why it failed."""
+"""Results of a program, step by step: bytes, solutions, then a verdict; or the reason why it failed."""
 
 from __future__ import annotations
 

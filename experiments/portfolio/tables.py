@@ -27,7 +27,7 @@ from behavesim_studies.portfolio_sets import (
 )
 
 from behavesim.analysis.run import Run
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.similarity import BehaveSim
 from behavesim.state.protocols import Judge
 from behavesim.task import Task, TaskReference
@@ -70,7 +70,7 @@ def _best(fresh: Fresh, task: Task) -> list[float]:
 
 def _judge(run: Run, file: Path) -> AbstractAsyncContextManager[Judge]:
     settings = run.settings.model_copy(update={"task": str(file.resolve()), "workers": 1})
-    return judging(settings, TaskReference(str(file)).load(), "held-out")
+    return judge_of(settings, TaskReference(str(file)).load(), "held-out")
 
 
 def _wanted(runs: Sequence[KeptRun], task: Task) -> list[str]:

@@ -35,9 +35,10 @@ from behavesim_studies.sets import (
 
 from behavesim.analysis.run import Run
 from behavesim.base.config import Settings
-from behavesim.engine.build import sandbox
+from behavesim.engine.build import pool_of
 from behavesim.sandbox.referee import verdict_on
-from behavesim.task import Split, Task, TaskReference, begin_instances
+from behavesim.task import Split, Task, TaskReference
+from behavesim.task.calls import begin_instances
 from behavesim.task.verdict import Failure, Solved
 
 FOLDER = Path(__file__).parent
@@ -107,7 +108,7 @@ async def _run(
     """Return what each program finds, None if it fails; instances are begun `starts` times each."""
     instances = begin_instances(task, split, starts)
     done = count(1)
-    async with sandbox(settings, task, split, starts=starts) as pool:
+    async with pool_of(settings, task, split, starts=starts) as pool:
 
         async def tried(source: str) -> Found | None:
             solved = await pool.evaluate(source)

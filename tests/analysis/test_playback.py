@@ -10,7 +10,8 @@ from behavesim.analysis import difference as module
 from behavesim.analysis.difference import playback, with_pictures
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
-from behavesim.task import Bins, Disks, Picture, Route
+from behavesim.task import Bins, Disks, Route
+from behavesim.task.task import Picture
 from tests.analysis.journals import feasible, journalled, started
 
 

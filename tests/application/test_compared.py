@@ -14,7 +14,7 @@ from behavesim.base.tokens import Usage
 from behavesim.state.events import Event
 from behavesim.task import Task
 from tests.analysis.journals import asked, feasible, journalled, recommended, rejected, started, stopped, write
-from tests.application.test_held_out import judging
+from tests.application.test_held_out import judge_of
 
 
 def paid(number: int, score: float, *tours: list[int], scores: tuple[float, ...] = ()) -> list[Event]:
@@ -129,7 +129,7 @@ def test_runs_are_tried_on_held_out_instances_where_that_is_asked_for(
         for seed in range(2)
     ]
     assert [each.held_out for each in bs.compare(runs).found.groups[0].runs] == [None, None]
-    monkeypatch.setattr("behavesim.engine.build.judging", judging)
+    monkeypatch.setattr("behavesim.engine.build.judge_of", judge_of)
     found = [each.held_out for each in bs.compare(runs, held_out=True).found.groups[0].runs]
     assert [each.programs[0].score for each in found if each is not None] == [8.0, 8.0]
 

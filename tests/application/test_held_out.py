@@ -33,7 +33,7 @@ class Slow:
 
 
 @asynccontextmanager
-async def judging(settings: Settings, task: Task, split: str) -> AsyncIterator[Judge]:
+async def judge_of(settings: Settings, task: Task, split: str) -> AsyncIterator[Judge]:
     """In place of a sandbox."""
     yield Slow(settings.timeout_s)
 
@@ -42,7 +42,7 @@ async def judging(settings: Settings, task: Task, split: str) -> AsyncIterator[J
 def test_each_program_is_judged_under_the_limits_of_its_own_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr("behavesim.engine.build.judging", judging)
+    monkeypatch.setattr("behavesim.engine.build.judge_of", judge_of)
     both = [
         journalled(tmp_path / "brief", started(timeout_s=2.0), feasible(0, 5.0, source="slow")),
         journalled(tmp_path / "long", started(timeout_s=200.0), feasible(0, 5.0, source="slow")),

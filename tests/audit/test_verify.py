@@ -127,10 +127,10 @@ async def test_a_program_that_runs_out_of_time_now_is_not_compared(
             return Failure("timeout", "it took too long", 50.0)
 
     @asynccontextmanager
-    async def judging(*_: object) -> AsyncIterator[Busy]:
+    async def judge_of(*_: object) -> AsyncIterator[Busy]:
         yield Busy()
 
-    monkeypatch.setattr(bench, "judging", judging)
+    monkeypatch.setattr(bench, "judge_of", judge_of)
     found = await verify(run)
     assert found.is_sound and found.unchecked == {"timeout": found.evaluations}
     assert found.evaluations == 5  # the template, too

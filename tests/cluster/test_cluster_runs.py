@@ -20,7 +20,7 @@ from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.cluster import dispatcher, runner, worker
 from behavesim.cluster.runner import Cluster
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
 from behavesim.state.events import Responded
@@ -142,7 +142,7 @@ def test_a_run_on_a_cluster_finds_what_a_run_here_finds(cluster: str, tmp_path: 
 async def test_an_evaluator_and_its_program_run_on_a_cluster(cluster: str) -> None:
     task = EvaluatorTask(file_of("openevolve", "circles/evaluator.py"), "circles")
     settings = Settings(task="circles", workers=cluster, allow_weak_isolation=True, timeout_s=60.0)
-    async with judging(settings, task) as there:
+    async with judge_of(settings, task) as there:
         found = await there.evaluate(task.template)
     assert isinstance(found, Verdict) and found.cpu_s > 0
 

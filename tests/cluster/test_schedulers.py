@@ -14,7 +14,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.cluster import schedulers
 from behavesim.cluster.schedulers import scheduler_of
-from behavesim.engine.build import judging, start_shared_cluster
+from behavesim.engine.build import judge_of, start_shared_cluster
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Verdict
 from tests.crash.processes import FEW_CITIES
@@ -30,7 +30,7 @@ async def test_a_local_cluster_has_no_key_is_shared_and_ends_with_its_last_user(
         address = variables["DASK_BEHAVESIM__LOCAL_CLUSTER"]
         assert address.startswith("tls://127.0.0.1:")
         for split in ("search", "validation"):
-            async with judging(settings, task, split) as judge:  # type: ignore[arg-type]
+            async with judge_of(settings, task, split) as judge:  # type: ignore[arg-type]
                 assert isinstance(await judge.evaluate(task.template), Verdict)
         numbers = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
         processes = [pid for pid in numbers if _is_of_our_cluster(pid)]

@@ -17,7 +17,7 @@ from behavesim.engine import outcome
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.prompts.feedback import FAILURE_SHOWN, IDEA_SHOWN
-from behavesim.prompts.shown import CHILDREN_SHOWN, GROUPS_SHOWN
+from behavesim.prompts.shown import CHILDREN_SHOWN, GROUPS_SHOWN, LATEST_SHOWN
 from behavesim.state.events import (
     Added,
     Asked,
@@ -32,7 +32,6 @@ from behavesim.state.events import (
     Responded,
     RunStopped,
 )
-from behavesim.state.state import FAILURES
 from behavesim.store.codec import decode
 from tests.engine.toys import MemoryJournal, Stop, ToyProposer, finished, search
 
@@ -266,7 +265,7 @@ async def test_no_prompt_outgrows_its_programs_however_long_the_replies_are(meth
     longest = max(len(event.prompt.text) for event in events if isinstance(event, Asked))
     own, two_examples, one_repair = 2000, 2 * (LONGEST_PROGRAM + 600), LONGEST_PROGRAM + 600
     ideas = GROUPS_SHOWN * (IDEA_SHOWN + 30)
-    failures = (CHILDREN_SHOWN + FAILURES) * (FAILURE_SHOWN + IDEA_SHOWN + 60)
+    failures = (CHILDREN_SHOWN + LATEST_SHOWN) * (FAILURE_SHOWN + IDEA_SHOWN + 60)
     assert longest <= own + two_examples + one_repair + ideas + failures
     if method != "best-of-n":
         assert longest > LONGEST_PROGRAM, "programs as long as may be are shown"

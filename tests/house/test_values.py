@@ -20,6 +20,7 @@ CHANGING = {
     *("RecoveredEvents", "Verification"),  # filled by who makes them
     *("PromptAttempts", "_Child", "_Evaluation"),  # a request or a process under way
     *("Job", "Link"),  # a program and a worker of a cluster
+    "Node",  # of the tree of mcts-ahd, which its `Tree` reads from the state
     "EvaluationResult",  # which other people's evaluators change
 }
 

@@ -6,6 +6,8 @@ import math
 from collections import Counter, defaultdict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from behavesim.methods.mcts_ahd import EXPANSION, ROOT, TREE, MctsAhd, MctsAhdSettings, Tree
 from behavesim.state.events import Added, Asked, NotAdded
@@ -37,36 +39,75 @@ def ask(state: RunState, number: int = 0, **settings: float) -> Asked:
     return asked
 
 
+def read(tree: Tree) -> dict[int, tuple[object, ...]]:
+    """All that the search asks of the nodes of a tree."""
+    return {
+        number: (node.depth, node.visits, node.best, node.rounds, node.grown, [child.number for child in node.children])
+        for number, node in tree.nodes.items()
+    }
+
+
 class TestTree:
     def test_a_visit_is_every_program_at_a_node_or_below_it_and_every_one_under_way(self) -> None:
-        tree = Tree.of(grown(FAMILY))
-        assert [tree.visits[node] for node in (ROOT, 0, 1, 2, 3, 4)] == [6, 4, 1, 2, 1, 1]
-        tree = Tree.of(grown(FAMILY, awaited=(2, ROOT, ROOT)))
-        assert [tree.visits[node] for node in (ROOT, 0, 1, 2, 3, 4)] == [9, 5, 1, 3, 1, 1]
-        assert [tree.grown(node) for node in (ROOT, 0, 1, 2)] == [4, 2, 0, 2]
+        tree = Tree(grown(FAMILY))
+        assert [tree.nodes[node].visits for node in (ROOT, 0, 1, 2, 3, 4)] == [6, 4, 1, 2, 1, 1]
+        tree = Tree(grown(FAMILY, awaited=(2, ROOT, ROOT)))
+        assert [tree.nodes[node].visits for node in (ROOT, 0, 1, 2, 3, 4)] == [9, 5, 1, 3, 1, 1]
+        assert [tree.nodes[node].grown for node in (ROOT, 0, 1, 2)] == [4, 2, 0, 2]
 
-    def test_the_quality_of_a_node_is_the_best_below_it_from_0_to_1(self) -> None:
-        assert Tree.of(grown(FAMILY)).quality == {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.25, 4: 0.75}
-        assert Tree.of(grown([member(0, 3.0), member(1, 3.0)])).quality == {0: 1.0, 1: 1.0}
-
-    def test_a_better_descendant_makes_all_above_it_better(self) -> None:
-        deep = [*FAMILY, member(5, 0.0, origin="4")]
-        assert Tree.of(grown(deep)).quality == {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.2, 4: 1.0, 5: 1.0}
+    @pytest.mark.parametrize(
+        ("family", "quality"),
+        [
+            (FAMILY, [1.0, 0.0, 1.0, 0.25, 0.75]),
+            ([member(0, 3.0), member(1, 3.0)], [1.0, 1.0]),
+            ([*FAMILY, member(5, 0.0, origin="4")], [1.0, 0.0, 1.0, 0.2, 1.0, 1.0]),
+        ],
+    )
+    def test_the_quality_of_a_node_is_the_best_below_it_from_0_to_1(
+        self, family: list[Member], quality: list[float]
+    ) -> None:
+        tree = Tree(grown(family))
+        assert [tree.quality(tree.nodes[each.candidate]) for each in family] == quality
 
     def test_the_child_of_the_greatest_uct_is_preferred(self) -> None:
-        tree = Tree.of(grown(FAMILY))
+        tree = Tree(grown(FAMILY))
         # 1 + λ √(ln 7 / 4) against 0 + λ √(ln 7 / 1)
         turning = 2 / math.sqrt(math.log(7))
-        assert tree.preferred(ROOT, 0.0) == tree.preferred(ROOT, turning - 0.001) == 0
-        assert tree.preferred(ROOT, turning + 0.001) == 1
+        assert tree.preferred(tree.root, 0.0).number == tree.preferred(tree.root, turning - 0.001).number == 0
+        assert tree.preferred(tree.root, turning + 0.001).number == 1
 
     def test_of_children_as_good_the_oldest_is_preferred(self) -> None:
-        assert Tree.of(grown([member(3, 1.0), member(5, 1.0)])).preferred(ROOT, 0.1) == 3
+        tree = Tree(grown([member(3, 1.0), member(5, 1.0)]))
+        assert tree.preferred(tree.root, 0.1).number == 3
 
-    def test_the_path_to_a_node_leads_from_below_the_root_to_it(self) -> None:
-        tree = Tree.of(grown(FAMILY))
-        assert [each.candidate for each in tree.path(4)] == [0, 2, 4]
-        assert tree.path(ROOT) == []
+    def test_the_line_of_a_node_leads_from_below_the_root_to_it(self) -> None:
+        tree = Tree(grown(FAMILY))
+        assert [each.candidate for each in tree.nodes[4].line()] == [0, 2, 4]
+        assert tree.root.line() == []
+
+    @given(st.data())
+    def test_a_tree_that_grew_with_its_run_is_the_one_that_is_read_at_once(self, data: st.DataObject) -> None:
+        state = grown([])
+        kept = Tree(state, deepest=3)
+        for number in range(data.draw(st.integers(1, 30))):
+            node = str(data.draw(st.sampled_from([ROOT, *state.groups[TREE].members])))
+            match data.draw(st.sampled_from(["joins", "fails", "is asked for", "comes back"])):
+                case "joins":
+                    score = data.draw(st.integers(0, 4))
+                    state.members[number] = member(number, float(score), origin=node)
+                    state.groups[TREE].members.append(number)
+                case "fails":
+                    state.rejected_from[node] += 1
+                case "is asked for":
+                    state.open[number] = candidate(number, group=node)
+                case "comes back" if state.open:
+                    del state.open[data.draw(st.sampled_from(list(state.open)))]
+            if data.draw(st.booleans()):
+                kept.update()
+        kept.update()
+        assert read(kept) == read(Tree(state, deepest=3))
+        programs = [node for node in kept.nodes.values() if node.program]
+        assert all(node.best == max(each.utility for each in node.programs_below()) for node in programs)
 
 
 def test_the_first_program_is_asked_for_alone_and_each_further_one_unlike_those_before() -> None:
@@ -218,16 +259,20 @@ def test_a_person_is_told_how_large_and_how_deep_the_tree_is() -> None:
 def test_in_a_whole_run_nodes_are_there_before_they_grow_and_grow_by_the_operators_in_turn() -> None:
     events = events_of(method="mcts-ahd", ask_once=False)
     grew: dict[str, list[str]] = defaultdict(list)
+    kept: Tree | None = None
     for state, event in steps(events):
+        kept = kept or Tree(state)
+        kept.update()
+        assert read(kept) == read(Tree(state))
         if isinstance(event, Asked) and event.prompt.operator != "i1":
             assert event.group is not None
             assert event.group == str(ROOT) or int(event.group) in state.groups[TREE].members
             grew[event.group].append(event.prompt.operator)
-    tree = Tree.of(final(events))
+    tree = Tree(final(events))
     for node, operators in grew.items():
         if node == str(ROOT):
             assert set(operators) == {"e1"}
         else:  # m1 stands in for e2 and s1 where all programs that they could show are copies
-            turns = zip(operators, tree.turns(int(node)), strict=False)
+            turns = zip(operators, tree.nodes[int(node)].turns, strict=False)
             assert all(operator in (turn, "m1") for operator, turn in turns)
     assert set(Counter(operator for operators in grew.values() for operator in operators)) == {"e1", *EXPANSION}

@@ -147,4 +147,4 @@ def test_a_question_takes_no_more_than_linear_work(method: str) -> None:
         taken.append(max(lines_run(partial(chosen.ask, state, UNREAD, budget + place)) for place in range(12)))
     few, many = taken
     assert many <= 4.5 * few
-    assert many <= 50 * BUDGET  # also in number: a sort of the whole archive for each draw is linear, too
+    assert many <= 80 * BUDGET  # also in number: a sort of the whole archive for each draw is linear, too

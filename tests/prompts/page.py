@@ -16,7 +16,7 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, NoteAsked, Prompt, Rejected, Reply
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
-from behavesim.state.views import Failed, Idea, PromptHistory
+from behavesim.state.views import Attempt, Failed, PromptHistory
 from behavesim.task import TaskReference
 
 TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
@@ -81,7 +81,9 @@ def example() -> RunState:
     state.members = {TEMPLATE: template, 1: PROGRAMS[0], 2: PROGRAMS[1]}
     message = "still not done after the 50 s of CPU time that count, at call 61, on instance 2"
     failed = Rejected(9, "evaluation", "timeout", message, "", IDEAS[1])
-    ideas = tuple(Idea(each.score, each.candidate, each.thought) for each in (BEST, PROGRAMS[1], PROGRAMS[0]))
+    ideas = tuple(
+        Attempt(each.candidate, each.score, each.thought, each.operator) for each in (BEST, PROGRAMS[1], PROGRAMS[0])
+    )
     state.tried = PromptHistory(13, 1, BEST.scores, ideas, deque([Failed((2,), failed)]))
     return state
 

@@ -19,6 +19,7 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
+from behavesim.state.views import Failed
 from behavesim.task import TaskReference
 
 TOLD = Member(0, "x = 1\n", 1.5, 1.5, metrics={"speed": 2.0, "error": "nan"}, feedback="line 1\n\nline `2`\n")
@@ -36,7 +37,7 @@ def evaluated(folder: Path, **settings: object) -> Prompts:
 
 def completed(prompts: Prompts, asked: Asked, *failures: Rejected) -> str:
     state = RunState(prompts.objective)
-    state.failures.extend(failures)
+    state.tried.failures.extend(Failed((), each) for each in failures)
     found = prompts.completed(asked, state, Behaviours())
     assert isinstance(found, Asked | NoteAsked)
     return found.prompt.text

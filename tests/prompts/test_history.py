@@ -39,7 +39,7 @@ from behavesim.state.events import (
 )
 from behavesim.state.members import Member, Note, OpenCandidate
 from behavesim.state.state import RunState
-from behavesim.state.views import IDEAS, BehaviourGroup, BehaviourGroups, Failed, Idea, PromptHistory
+from behavesim.state.views import IDEAS, Attempt, BehaviourGroup, BehaviourGroups, Failed, PromptHistory
 from behavesim.task import InWords, Objective, TaskReference, rank_words
 from behavesim.trajectory import Trajectory
 from tests.prompts.page import PROGRAMS, example, prompts, specimens
@@ -77,7 +77,7 @@ def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
 
 def test_the_failures_of_the_shown_programs_children_come_first() -> None:
     state = example()
-    state.failures.append(Rejected(11, "extraction", "syntax", "invalid syntax (line 3)"))
+    state.tried.failures.append(Failed((), Rejected(11, "extraction", "syntax", "invalid syntax (line 3)")))
     first, second = failures_in_words(state, (1, 2)).split("\n")[1:]
     assert first.startswith(
         "- written from program 2: timeout: still not done after the 50 s of CPU time that count, at call 61"
@@ -101,7 +101,7 @@ def test_only_the_best_ideas_are_remembered_each_once() -> None:
 
 
 def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
-    tried = PromptHistory(ideas=(Idea(2.0, 0, "nearest first"), Idea(3.0, 1, "farthest first")))
+    tried = PromptHistory(ideas=(Attempt(0, 2.0, "nearest first", "e1"), Attempt(1, 3.0, "farthest first", "e1")))
     state, shown = RunState(Objective("minimise"), tried=tried), replace(PROGRAMS[0], thought="nearest first")
     title = "The best other ideas so far, by score:"
     assert ideas_in_words(state, [shown]) == f"{title}\n- 3: farthest first"
@@ -118,7 +118,7 @@ def test_the_best_program_beside_the_others_is_said_to_reach_the_best_known() ->
 
 
 def test_a_long_idea_ends_after_a_word_and_says_that_it_is_cut() -> None:
-    long = PromptHistory(ideas=(Idea(2.0, 0, "visit the nearest " * 50),))
+    long = PromptHistory(ideas=(Attempt(0, 2.0, "visit the nearest " * 50, "e1"),))
     line = ideas_in_words(RunState(Objective("minimise"), tried=long)).split("\n")[1]
     assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + LISTED_IDEA
 
@@ -170,7 +170,7 @@ def test_a_first_prompt_names_no_score_of_a_program_that_it_does_not_show() -> N
     assert said == "The search has tried 14 programs so far, of which 1 failed."
     whole = "Join the shortest edges of all until a tour of the cities stands; then mend crossings " + "on and on " * 30
     state.best = replace(state.best, thought=whole)
-    state.tried.ideas = (Idea(6.2103, 7, whole), Idea(6.4, 2, whole + "and on"))
+    state.tried.ideas = (Attempt(7, 6.2103, whole, "e1"), Attempt(2, 6.4, whole + "and on", "e1"))
     best, other = ideas_in_words(state).split("\n")[1:]
     assert best == f"- 6.2103: {whole.strip()}"
     assert other == "- 6.4: Join the shortest edges of all until a tour of the cities stands…"
@@ -250,7 +250,6 @@ def test_no_text_from_outside_brings_a_control_character_or_a_place_into_a_promp
     failed = Rejected(12, "evaluation", "exception", message, source, thought, feedback=feedback)
     state.members[2] = program
     state.tried.failures.append(Failed((2,), failed))
-    state.failures.append(failed)
     state.apply(Advised("one", advice))
     pair = [PROGRAMS[0], program]
     note = Note(NoteAsked(0, (1, 2), Prompt("", "short-term-reflection")), Reply(thought, "m"))

@@ -17,7 +17,8 @@ from behavesim_cli.commands import COMMANDS
 import behavesim as bs
 from behavesim.base.config import BUDGET_DEFAULTS, describe_settings
 from behavesim.state.settings import owners
-from behavesim.task import Task, TaskKind, TaskReference, installed_tasks
+from behavesim.task import Task, TaskReference, installed_tasks
+from behavesim.task.task import TaskKind
 from tests.prompts.page import page as prompts
 from tests.reference.documents import documents
 from tests.reference.events import events, summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from behavesim.sandbox.frames import encode_solutions
-from behavesim.sandbox.judge import RefereePool, Reply, SandboxJudge, read_reply
+from behavesim.sandbox.judge import RefereePool, RefereeReply, SandboxJudge, read_reply
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import SIZE
 from behavesim.sandbox.pool import Pool
@@ -39,7 +39,7 @@ class Here(RefereePool):
         self._scorer = Scorer(task, split, Limits(), starts)
         self.instances = self._scorer.instances
 
-    async def ask(self, kind: bytes, frame: bytes, share: float = 1.0) -> Reply:
+    async def ask(self, kind: bytes, frame: bytes, share: float = 1.0) -> RefereeReply:
         return read_reply(self._scorer.answer(kind, frame)[SIZE.size :])
 
     async def __aenter__(self) -> Self:

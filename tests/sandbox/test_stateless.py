@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.engine.admission import settings_from_person
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.sandbox.judge import SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import Pool
@@ -190,7 +190,7 @@ def test_a_read_only_array_is_sent_once_as_long_as_each_call_has_it() -> None:
 async def test_programs_are_asked_again_on_every_split() -> None:
     task = STEPS.load()
     settings = settings_from_person({"task": STEPS.text, "allow_weak_isolation": True}, task=task)
-    async with judging(settings, task, "held-out") as judge:
+    async with judge_of(settings, task, "held-out") as judge:
         failure = await judge.evaluate(program("return left[np.random.randint(len(left))]"))
     assert isinstance(failure, Failure)
     assert failure.reason == "keeps-state"

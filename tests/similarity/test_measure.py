@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TrajectoryError
-from behavesim.similarity import Archive, BehaveSim, Samples, fixed_seed, sample
-from behavesim.trajectory import Trajectory
+from behavesim.similarity import Archive, BehaveSim
+from behavesim.trajectory import Samples, Trajectory, fixed_seed, sample
 
 A, B, C = (Trajectory.prefixes(tokens) for tokens in ([0, 1, 2, 3], [0, 2, 1, 3], [0, 1, 2, 3, 4, 5]))
 P, Q = Trajectory.vectors([[0.0, 0.0], [3.0, 4.0]]), Trajectory.vectors([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0]])

@@ -150,11 +150,8 @@ class TestCandidates:
 
     def test_a_prompt_that_was_given_up_is_no_failure_of_a_program(self) -> None:
         state = state_after(STARTED, failed(0, "given-up"), failed(1))
-        assert ([each.candidate for each in state.failures], state.tried.failed, state.rejected_from[None]) == (
-            [1],
-            1,
-            2,
-        )
+        assert [each.rejected.candidate for each in state.tried.failures] == [1]
+        assert (state.tried.failed, state.rejected_from[None]) == (1, 2)
 
     def test_only_the_last_candidates_are_recent(self) -> None:
         state = state_after(STARTED, *(failed(number) for number in range(RECENT)), added(RECENT, 1.0))

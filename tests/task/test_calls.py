@@ -10,19 +10,9 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.task import (
-    Bins,
-    Disks,
-    Picture,
-    Route,
-    Score,
-    begin_instances,
-    calls,
-    instances_made_anew,
-    instances_of,
-    number_from,
-    picture_of,
-)
+from behavesim.task import Bins, Disks, Route, Score, calls, instances_of
+from behavesim.task.calls import begin_instances, instances_made_anew, number_from, picture_of
+from behavesim.task.task import Picture
 from tests.engine.toys import Toy
 
 

@@ -10,7 +10,8 @@ import pytest
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.referee import verdict_on
 from behavesim.state.settings import value_hash
-from behavesim.task import Objective, Task, TaskReference, as_arrays, installed_tasks, task_from
+from behavesim.task import Objective, Task, TaskReference, as_arrays, installed_tasks
+from behavesim.task.reference import task_from
 from behavesim.task.verdict import Solved, Verdict
 from tests.engine.toys import Toy
 

@@ -9,7 +9,7 @@ from behavesim_tasks.tsp_hard import SIZES, HardTravellingSalesman
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from behavesim.engine.admission import settings_from_person
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.programs.answer import fenced_blocks
 from behavesim.state.events import Prompt
 from behavesim.task import SPLITS, TaskReference
@@ -96,7 +96,7 @@ def test_a_run_gives_programs_two_seconds_a_tour_unless_told_otherwise():
 async def test_a_program_that_follows_a_plan_is_refused_and_one_that_chooses_anew_is_not():
     loaded = TaskReference("tsp_hard").load()
     settings = settings_from_person({"task": "tsp_hard", "allow_weak_isolation": True, "timeout_s": 100.0}, task=loaded)
-    async with judging(settings, loaded) as judge:
+    async with judge_of(settings, loaded) as judge:
         greedy, planned = [await judge.evaluate(source) for source in (loaded.template, PLANS)]
     assert isinstance(greedy, Verdict)
     assert 0.2 < loaded.objective.gap(greedy.score) < 0.3

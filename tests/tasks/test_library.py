@@ -33,7 +33,7 @@ from behavesim_tasks import (
 from behavesim_tasks.decisions import DecisionTask
 
 from behavesim.engine.admission import settings_from_person
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.state.settings import value_hash
 from behavesim.task import SPLITS, InvalidSolution, InWords, Solution, Split, Task, TaskReference, installed_tasks
 from behavesim.task.verdict import Verdict
@@ -354,7 +354,7 @@ async def test_a_program_that_turns_its_solution_round_once_it_is_made_has_the_b
 ) -> None:
     task = TaskReference(name).load()
     settings = settings_from_person({"task": name, "allow_weak_isolation": True}, task=task)
-    async with judging(settings, task) as judge:
+    async with judge_of(settings, task) as judge:
         honest = await judge.evaluate(task.template)
         turned = await judge.evaluate(task.template + REVERSING.replace("{name}", task.entry_point))
     assert isinstance(honest, Verdict) and isinstance(turned, Verdict), turned

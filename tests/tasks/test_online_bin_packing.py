@@ -7,7 +7,7 @@ import pytest
 from behavesim_tasks.bin_packing import CAPACITY, Items, OnlineBinPacking
 
 from behavesim.engine.admission import settings_from_person
-from behavesim.engine.build import judging
+from behavesim.engine.build import judge_of
 from behavesim.task import InvalidSolution, TaskReference
 from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
@@ -162,7 +162,7 @@ async def test_a_program_that_looks_for_the_items_to_come_finds_none_and_packs_f
     (tmp_path / "short.py").write_text(SHORT)
     short = TaskReference(str(tmp_path / "short.py")).load()
     settings = settings_from_person({"task": str(tmp_path / "short.py"), "allow_weak_isolation": True}, task=short)
-    async with judging(settings, short) as judge:
+    async with judge_of(settings, short) as judge:
         verdict = await judge.evaluate(READS_AHEAD)
     assert isinstance(verdict, Verdict), verdict
     first_fit, best_fit = lambda item, bins: np.zeros(len(bins)), lambda item, bins: item - bins

@@ -31,7 +31,7 @@ from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import validation_message
 from behavesim.base.tokens import Tokens, Usage
 from behavesim.engine.admission import refuse_unpriced
-from behavesim.engine.build import Launch, evaluate_template, first_prompt, judging
+from behavesim.engine.build import Launch, evaluate_template, first_prompt, judge_of
 from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.methods.method import method_of
 from behavesim.proposers.prices import PriceList, Prices
@@ -369,7 +369,7 @@ async def dry_run(launch: Launch) -> DryRun:
     settings, task = launch.settings, launch.task
     refuse_unpriced(settings)
     writer = proposer_type(settings.proposer)
-    async with judging(settings, task) as judge:
+    async with judge_of(settings, task) as judge:
         template = await evaluate_template(task, judge)
         took_s = await _seconds_again(task, judge, template.cpu_s)
         isolation = judge.isolation

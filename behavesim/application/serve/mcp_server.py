@@ -30,7 +30,7 @@ from behavesim import __version__
 from behavesim.application.serve.oracle import Oracle, Told, outcome_of_failure
 from behavesim.application.session import Ended, View, advise
 from behavesim.base.errors import BehavesimError, UsageError
-from behavesim.engine.build import Launch, judging
+from behavesim.engine.build import Launch, judge_of
 from behavesim.engine.loop import Search
 from behavesim.prompts.feedback import prose
 from behavesim.proposers.http import ADDRESS, NO_TOKEN, bind_loopback, has_token, write_address
@@ -229,7 +229,7 @@ class AssistantsRun:
 
     async def _run_asked(self) -> None:
         settings = self.launch.settings.model_copy(update={"workers": 1})
-        async with judging(settings, self.launch.task) as judge:
+        async with judge_of(settings, self.launch.task) as judge:
             while True:
                 source, told = await self._asked.get()
                 verdict = await judge.evaluate(source)

@@ -15,15 +15,7 @@ import numpy as np
 from numba import float64, int32, int64, types, uint16, uint32
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels import (
-    empty,
-    inline,
-    kernel,
-    multiply_add,
-    read,
-    together,
-    use_widest_registers,
-)
+from behavesim.similarity.kernels import empty, inline, kernel, multiply_add, read, together, use_widest_registers
 
 # Members in a block; one lane each.
 LANES = 128
