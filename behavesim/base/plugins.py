@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from behavesim.base.errors import BehavesimError, PartError, nearest
+from behavesim.base.errors import RAISED, BehavesimError, PartError, nearest
 from behavesim.base.text import one_line
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Kind:
         point = self._entry_point(name)
         try:
             return point.load()
-        except Exception as error:
+        except RAISED as error:
             failure = one_line(f"raised {type(error).__name__}: {error}")
             raise self.error(f"the {self.noun} {name} ({point.value}) {failure}; mend or uninstall it") from error
 
@@ -114,7 +114,7 @@ class Kind:
             raise self.error(
                 f"{line}; look for a loop at its top level, and compute in methods what takes long"
             ) from None
-        except Exception as error:
+        except RAISED as error:
             failure = one_line(f"raised {type(error).__name__}: {error}")
             number = line_in(path, error)
             where = f", in line {number}" if number else ""
@@ -230,7 +230,7 @@ def as_part_errors(part: type, noun: str) -> Iterator[None]:
         yield
     except BehavesimError:
         raise
-    except Exception as error:
+    except RAISED as error:
         line = line_in(file_of(part), error)
         if line is None or not is_own(part):
             raise

@@ -349,7 +349,8 @@ class Search:
 
     def _clock_reading(self) -> ClockRead | None:
         """Return a clock reading, in force from the next registration, if another `clock_every_s` passed; else None."""
-        if not self.clock_every_s:
+        # one waits at most: with a period shorter than a candidate takes, the run would do nothing but read it
+        if not self.clock_every_s or self.state.readings:
             return None
         now_s = self.caps.active_s()
         is_due = now_s // self.clock_every_s > self.state.last_reading_s // self.clock_every_s

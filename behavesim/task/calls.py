@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from behavesim.base.errors import TaskError
+from behavesim.base.errors import RAISED, TaskError
 from behavesim.base.plugins import TakesTooLong, file_of, limit_cpu, line_in
 from behavesim.base.text import one_line
 from behavesim.task.evaluated import EvaluatorTask
@@ -51,7 +51,7 @@ def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -
         raise TaskError(f"{said}; look for a loop without end, and keep in a file what takes long to make") from None
     except TaskError:  # it says what to do
         raise
-    except Exception as error:
+    except RAISED as error:
         raise task_error(task, f"instances({split!r})", error) from error
     if not isinstance(found, Sequence | np.ndarray):
         came = "None" if found is None else type(found).__name__
@@ -86,7 +86,7 @@ def further_instances(task: Task, split: Split, count: int, begun: int | None = 
         said = f"{count} further {split} instances of task {task.name!r} take more than {INSTANCES_S:g} s of CPU time"
         setting = "race" if split == "search" else "fresh_evaluations"
         raise TaskError(f"{said}; race over fewer (--set {setting}=…)") from None
-    except Exception as error:
+    except RAISED as error:
         raise task_error(task, f"instance({split!r}, …)", error) from error
 
 
@@ -96,7 +96,7 @@ def picture_of(task: Task, instance: Any) -> Picture | None:
 
     try:
         found = task.picture(instance)
-    except Exception as error:
+    except RAISED as error:
         raise task_error(task, "picture", error) from error
     if found is None:
         return None
@@ -222,5 +222,5 @@ class InWords:
             return getattr(self.task, method)(instances_of(self.task, self.split)[index], *rest)
         except TaskError:
             raise
-        except Exception as error:
+        except RAISED as error:
             raise task_error(self.task, method, error) from error

@@ -58,6 +58,7 @@ def test_a_file_that_loops_at_its_top_level_is_given_up_in_a_line(
     [
         ("\nraise ValueError('no\\ndata')", "raised ValueError: no data, in line 2$"),
         ("\n\nimport json; json.loads('{')", "raised JSONDecodeError: .*, in line 3$"),
+        ("import sys; sys.exit(3)", "raised SystemExit: 3, in line 1$"),
         ("def f(:", r"raised SyntaxError: invalid syntax \(mine\.py, line 1\)$"),
         ("other = 3", "names no `method`; end it with `method = …`$"),
     ],
