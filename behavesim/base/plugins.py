@@ -61,6 +61,10 @@ class Kind:
         if not (isinstance(found, type) and issubclass(found, base)):
             wanted = f"a subclass of behavesim.{self.noun.capitalize()}"
             raise self.error(f"`{self.noun}` of {text} must be {wanted}, not {found!r}")
+        least, given = getattr(base, "settings_type", object), getattr(found, "settings_type", object)
+        if not (isinstance(given, type) and issubclass(given, least)):
+            wanted = f"a subclass of behavesim.{least.__name__}"
+            raise self.error(f"`settings_type` of the {self.noun} {text} must be {wanted}, not {given!r}")
         return found
 
     def place(self, text: str) -> str:

@@ -81,6 +81,20 @@ def test_an_installed_part_that_cannot_be_imported_is_named_with_its_place(
         METHODS.load("mine")
 
 
+class Part:
+    """A base class whose parts have settings."""
+
+    settings_type: type = OSError
+
+
+def test_settings_of_another_kind_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import tests.base.test_plugins as t\nclass M(t.Part): settings_type = dict\nmethod = M"
+    )
+    with pytest.raises(UsageError, match=r"^`settings_type` of the method .*mine\.py must be a subclass of .*OSError"):
+        METHODS.load_type(str(tmp_path / "mine.py"), Part)
+
+
 def test_a_file_may_take_as_long_as_the_guide_says() -> None:
     guide = Path(__file__).parents[2] / "docs/how-to/tasks.md"
     assert f"Reading it may take {READING_S:g} s of CPU time" in guide.read_text()
