@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast, get_args, get_type_hints
 
 import typer
@@ -74,6 +76,12 @@ class Lists(ErrorsWithContext, LazyGroup):
     """The group of what `behavesim list` lists besides runs."""
 
     table = LISTS
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup:
+        """Import and return a command as other groups do; a folder is no name of a list."""
+        if cmd_name not in self.table and Path(cmd_name).is_dir():
+            raise UsageError(f"{cmd_name!r} is a folder; list its runs with --runs-dir {shlex.quote(cmd_name)}")
+        return super().get_command(ctx, cmd_name)
 
 
 class Commands(LazyGroup):

@@ -206,13 +206,14 @@ def run_folders(runs_dir: Path, runs: list[str] | None) -> list[RunFolder]:
 def folders_of(runs_dir: Path, texts: list[str] | None) -> list[RunFolder]:
     """Return the folders of runs given as in `run_folders`, or as folders of runs, such as that of an experiment.
 
-    A folder's runs are sorted by when they began, the oldest first. Raises UsageError if a text matches no run, or
-    several.
+    A folder's runs are sorted by when they began, the oldest first. A run that is named twice counts once. Raises
+    UsageError if a text matches no run, or several.
     """
-    found = []
+    found: list[RunFolder] = []
     for text in texts or ():
         found += RunFolder.held_by(runs_dir, text) or [RunFolder.find(runs_dir, text)]
-    return found or [run_folder(runs_dir, None)]
+    once = {folder.path.resolve(): folder for folder in found}
+    return list(once.values()) or [run_folder(runs_dir, None)]
 
 
 def read_run(runs_dir: Path, run: str) -> Run:

@@ -13,6 +13,8 @@ from behavesim.application.launch import task_settings
 from behavesim.application.tuning import EVALUATIONS, ProgramRejected, TunedProgram, tune_program, tuned_path
 from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
+from behavesim.engine.tuning import numbers_of
+from behavesim.programs.numbers import marks_without_effect
 from behavesim.reports.terminal import show, show_lines
 
 from .options import AllowWeakIsolation, AsJson, Assignments, TaskName, Workers
@@ -42,8 +44,12 @@ def tune(
     target = out or tuned_path(file)
     if target.resolve() == file.resolve():
         raise UsageError(f"--out {target} is the program itself, which is never written over; name another file")
+    if target.is_dir():
+        raise UsageError(f"--out {target} is a folder; name a file")
     if not target.absolute().parent.is_dir():  # all trials would be for nothing
         raise UsageError(f"there is no folder {target.absolute().parent}; name another file with --out")
+    for line in marks_without_effect(text, numbers_of(loaded, text)):
+        tell(f"line {line}: no number stands within its range, so its comment has no effect; as in # tune: 0.1 to 3")
     busy(f"tuning {file} in up to {evaluations} trials on {settings.workers} workers")
     counting = Counting(evaluations)
     try:

@@ -13,7 +13,7 @@ from behavesim.analysis.convergence import Diversity
 from behavesim.analysis.held_out import HeldOut, HeldOutMean
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE, Column, Scored, Unit
-from behavesim.base.errors import UsageError, nearest
+from behavesim.base.errors import RAISED, UsageError, nearest
 from behavesim.base.plugins import Kind
 from behavesim.base.text import one_line
 
@@ -69,7 +69,7 @@ class Metric:
         try:
             found = self.of(run)
             is_finite = isinstance(found, Real) and math.isfinite(found)
-        except Exception as error:  # `of` may be a user's own function
+        except RAISED as error:  # `of` may be a user's own function
             raise self._failure(run, f"raised {type(error).__name__}: {error}") from error
         if found is None:
             return None

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -330,6 +331,10 @@ def tune(
     It needs no `await`, even in a notebook. Raises UsageError if the program has no numbers that may be tuned, or a
     setting does not fit. Raises BehavesimError if it is rejected as it is; TaskError and SandboxError as `search` does.
     """
+    if not isinstance(evaluations, int) or evaluations < 1:
+        raise UsageError(f"`evaluations` must be a whole number, 1 or more, not {evaluations!r:.100}")
+    if isinstance(source, str) and source.endswith(".py"):
+        raise UsageError(f"`source` is a program's text; give the path of its file as Path({source!r:.200})")
     given = {"workers": cores(), **settings, "seed": seed}
     chosen, loaded = task_settings(_reference(TASKS, task), given)
     file = str(source) if isinstance(source, Path) else "the program"
@@ -357,6 +362,8 @@ def _reference(kind: Kind, part: object) -> str:
 
 
 def _view(on_event: OnEvent | None) -> session.View:
+    if on_event is not None and (not callable(on_event) or iscoroutinefunction(on_event)):  # nothing would await it
+        raise UsageError(f"`on_event` must be a plain function of an event and a state, not {on_event!r:.100}")
 
     @asynccontextmanager
     async def view(launch: Launch, search: Search) -> AsyncIterator[None]:

@@ -83,6 +83,9 @@ def nearest(name: str, known: Iterable[str], suffix: str = "") -> str:
     return f"did you mean {near[0] + suffix!r}?" if near else ""
 
 
+# What code of a user's part may raise. SystemExit, too: `sys.exit()` in it must not end a command without a word.
+RAISED = (Exception, SystemExit)
+
 # Exceptions that a task or method may raise if a check gives it invalid values; others are reported as faults.
 PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 

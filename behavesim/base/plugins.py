@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from behavesim.base.errors import BehavesimError, PartError, nearest
+from behavesim.base.errors import RAISED, BehavesimError, PartError, nearest
 from behavesim.base.text import one_line
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ class Kind:
         if not (isinstance(found, type) and issubclass(found, base)):
             wanted = f"a subclass of behavesim.{self.noun.capitalize()}"
             raise self.error(f"`{self.noun}` of {text} must be {wanted}, not {found!r}")
+        least, given = getattr(base, "settings_type", object), getattr(found, "settings_type", object)
+        if not (isinstance(given, type) and issubclass(given, least)):
+            wanted = f"a subclass of behavesim.{least.__name__}"
+            raise self.error(f"`settings_type` of the {self.noun} {text} must be {wanted}, not {given!r}")
         return found
 
     def place(self, text: str) -> str:
@@ -91,7 +95,7 @@ class Kind:
         point = self._entry_point(name)
         try:
             return point.load()
-        except Exception as error:  # its code may raise anything, and the error must name the plug-in
+        except RAISED as error:  # its code may raise anything, and the error must name the plug-in
             failure = one_line(f"raised {type(error).__name__}: {error}")
             raise self.error(f"the {self.noun} {name} ({point.value}) {failure}; mend or uninstall it") from error
 
@@ -114,7 +118,7 @@ class Kind:
             raise self.error(
                 f"{line}; look for a loop at its top level, and compute in methods what takes long"
             ) from None
-        except Exception as error:  # its code may raise anything, and the error must name the file and the line
+        except RAISED as error:  # its code may raise anything, and the error must name the file and the line
             failure = one_line(f"raised {type(error).__name__}: {error}")
             number = line_in(path, error)
             where = f", in line {number}" if number else ""
@@ -230,7 +234,7 @@ def as_part_errors(part: type, noun: str) -> Iterator[None]:
         yield
     except BehavesimError:
         raise
-    except Exception as error:  # a person's code may raise anything; else nobody could tell it from a defect of ours
+    except RAISED as error:  # a person's code may raise anything; else nobody could tell it from a defect of ours
         line = line_in(file_of(part), error)
         if line is None or not is_own(part):
             raise

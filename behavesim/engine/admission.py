@@ -378,6 +378,9 @@ def _from_person(values: Mapping[str, Any]) -> Settings:
     settings = settings_from_values(values, *parts)
     kept = {name: value for name, value in settings.flat().items() if _is_kept(value)}
     named = settings.named()
+    for name, value in values.items():
+        if isinstance(value, bool) and isinstance(named[name], int | float) and not isinstance(named[name], bool):
+            raise UsageError(f"setting {name} should be a number, not {str(value).lower()}")  # pydantic takes it for 1
     lost = [name for name, value in named.items() if value is not None and name not in kept]  # the files leave out None
     if not lost:
         again = settings_from_values(kept, *parts).named()

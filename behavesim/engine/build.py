@@ -373,12 +373,15 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         told |= {"behaviour": judge.traced} if isinstance(judge, EvaluatorJudge) else {}
         started = RunStarted(launch.settings.flat(), {**origin, **told}, judge.isolation)
         with launch.folder.created():
-            stack.enter_context(launch.folder.locked())
-            launch.write_files()
-            for line in launch.early:
-                launch.folder.note(line)
-            search = launch.search(proposer, judge, await stack.enter_async_context(launch.journal()))
-            await search.record(started, template, *raced, *launch.brought)
+            # where this fails or is cancelled, the journal is closed before its folder goes
+            async with AsyncExitStack() as held:
+                held.enter_context(launch.folder.locked())
+                launch.write_files()
+                for line in launch.early:
+                    launch.folder.note(line)
+                search = launch.search(proposer, judge, await held.enter_async_context(launch.journal()))
+                await search.record(started, template, *raced, *launch.brought)
+                stack.push_async_exit(held.pop_all())
         if isinstance(judge, EvaluatorJudge) and isinstance(launch.task, EvaluatorTask):
             launch.notices(judge.behaviour)
             if doubt := silent_failure(template.score, template.metrics, template.feedback):

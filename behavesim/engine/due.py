@@ -103,13 +103,20 @@ def next_decision(
         return (tuned,)
     may_ask = permits.ask and has_room
     asked = method.ask(state, behaviours, state.asked) if may_ask else None
+    if asked is not None:
+        _check_prompt(_decision(asked, Asked, NoteAsked).prompt)
     if isinstance(asked, NoteAsked):
+        if not method.context.takes_notes:
+            raise PartError(
+                f"the method {method.name} asks for a note, and the proposer of this run writes none; mend it: "
+                "`self.context.takes_notes` says whether it does"
+            )
         _refuse_endless(state, method, "asks for notes")
         return (_written(asked, state, behaviours, method, rules),)
     if state.awaited_notes:  # decisions must not depend on how long a note takes
         return ()
     if asked is not None:
-        if _decision(asked, Asked).candidate != state.asked:
+        if asked.candidate != state.asked:
             raise PartError(
                 f"the method {method.name} asks for candidate {asked.candidate}, not {state.asked}; mend it"
             )
@@ -133,6 +140,14 @@ def _decision(decided: D, *kinds: type[Any]) -> D:
     if not isinstance(decided, kinds):
         raise PartError(f"the method returned {decided!r:.100}, which is no decision; mend it")
     return decided
+
+
+def _check_prompt(prompt: object) -> None:
+    if not (isinstance(prompt, Prompt) and isinstance(prompt.text, str) and isinstance(prompt.operator, str)):
+        raise PartError(
+            f"the method asks with {prompt!r:.100}; mend it: give a behavesim.Prompt of two texts, or one that "
+            "self.prompts makes"
+        )
 
 
 def _written(

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from typing import Any
 
-from behavesim.base.errors import BehavesimError, failure_message
+from behavesim.base.errors import BehavesimError, JournalError, PartError, failure_message
 from behavesim.base.heartbeat import await_finished
 from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
@@ -197,7 +197,11 @@ class Search:
                 continue
             if decided:
                 for event in decided:  # in the state at once, and committed before any step outside it follows
-                    self.fold(event)
+                    try:
+                        self.fold(event)
+                    except JournalError as error:  # before it is committed: the journal stays readable
+                        said = f"the method {self.method.name} returned {event!r:.100}, which cannot be: {error}"
+                        raise PartError(f"{said}; mend it, and go on with --fork NEW-ID") from error
                     self._decided.append(event)
             elif self._decided:
                 await self._commit()
@@ -322,7 +326,7 @@ class Search:
                 raise
             # decisions behind it build on it, and are taken again on resume
             await self._append_both(list(takewhile(is_storable, decided)), list(filter(is_storable, arrived)))
-            raise BehavesimError(
+            raise PartError(
                 f"an event of the run cannot be stored ({type(refused).__name__}): a text in it has half a character, "
                 "or a value is of a wrong type; mend the method or task that made it, and go on with --fork NEW-ID"
             ) from None
@@ -350,7 +354,8 @@ class Search:
 
     def _clock_reading(self) -> ClockRead | None:
         """Return a clock reading, in force from the next registration, if another `clock_every_s` passed; else None."""
-        if not self.clock_every_s:
+        # one waits at most: with a period shorter than a candidate takes, the run would do nothing but read it
+        if not self.clock_every_s or self.state.readings:
             return None
         now_s = self.caps.active_s()
         is_due = now_s // self.clock_every_s > self.state.last_reading_s // self.clock_every_s

@@ -24,6 +24,7 @@ from typing import Self
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
+from behavesim.base.text import one_line
 from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
 from behavesim.evaluators.modules import tool_path, why
@@ -446,7 +447,7 @@ def _decode(data: bytes) -> Result | Failure:
     try:
         return Result.decoded(data)
     except ValueError as error:
-        return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500])
+        return Failure("output", f"the evaluation sent no result that can be read: {one_line(str(error), 300)}")
 
 
 def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:

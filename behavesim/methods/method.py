@@ -7,6 +7,7 @@ depends on its arguments alone; a generator is one of them.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from behavesim.base.config import Configurable, Options, Settings, suited_to_budget
-from behavesim.base.plugins import file_of, is_own
+from behavesim.base.errors import PartError
+from behavesim.base.plugins import as_part_errors, file_of, is_own
 from behavesim.programs.functions import has_constants
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
@@ -222,9 +224,18 @@ def method_type(name: str) -> type[Method[Any]]:
 
 
 def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
-    """Return the method of a run; UsageError if there is none, or if the wording of its prompts cannot be loaded."""
+    """Return the method of a run; UsageError if there is none, or if the wording of its prompts cannot be loaded.
+
+    Raises PartError if a user's own method cannot be made.
+    """
     context = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
-    return method_type(settings.method)(settings.of_method, context)
+    chosen = method_type(settings.method)
+    try:
+        inspect.signature(chosen).bind(settings.of_method, context)
+    except TypeError as error:
+        raise PartError(f"the method {settings.method} cannot be made ({error}); leave its `__init__` out") from error
+    with as_part_errors(chosen, "method"):
+        return chosen(settings.of_method, context)
 
 
 def question(

@@ -31,7 +31,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _DECIMAL = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-_MARK = re.compile(rf"(?:\#|//|/\*|--|;|%)\s*tune:\s*(?P<low>{_DECIMAL})\s+to\s+(?P<high>{_DECIMAL})")
+_BEGUN = r"(?:\#|//|/\*|--|;|%)\s*tune:"
+_MARK = re.compile(rf"{_BEGUN}\s*(?P<low>{_DECIMAL})\s+to\s+(?P<high>{_DECIMAL})")
 # Names of arguments that say where, how many or which, and of what draws at random.
 _FIXED = re.compile(
     r"(?:^|_)(?:ax[ei]s|n?dims?|shape|\w*size|seed|state|dtype|ddof|ord|decimals|kth|max_?len|repeats?)$", re.IGNORECASE
@@ -127,6 +128,19 @@ def tunable_numbers(source: str, suffix: str = ".py", template: str = "") -> tup
         found += _numbers(text, inside, begin, first_line)
     chosen = sorted(range(len(found)), key=lambda place: (not found[place][0], place))[:MOST_NUMBERS]
     return tuple(found[place][1] for place in sorted(chosen))
+
+
+def marks_without_effect(source: str, numbers: Sequence[Number]) -> list[int]:
+    """Return the lines, from 1, whose comment `tune:` is no range within which one of these `numbers` is tuned."""
+    found = list[int]()
+    for line, text in enumerate(source.splitlines(), 1):
+        mark = _MARK.search(text)
+        bounds = mark and (float(mark["low"]), float(mark["high"]))
+        if re.search(_BEGUN, text) and not any(
+            (each.line, (each.low, each.high)) == (line, bounds) for each in numbers
+        ):
+            found.append(line)
+    return found
 
 
 def write_numbers(source: str, numbers: Sequence[Number], values: Sequence[float]) -> str:

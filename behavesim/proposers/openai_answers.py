@@ -195,18 +195,26 @@ def _usage(counts: object) -> Usage:
     """Return a request's tokens; missing or impossible counts are None."""
     # second and later names: of the Responses API; `prompt_cache_hit_tokens` is DeepSeek's, and
     # `cache_creation_input_tokens` LiteLLM's
+    prompt = _count(counts, "prompt_tokens", "input_tokens")
+    cached = _count(
+        counts,
+        "prompt_tokens_details.cached_tokens",
+        "prompt_cache_hit_tokens",
+        "input_tokens_details.cached_tokens",
+    )
+    completion = _count(counts, "completion_tokens", "output_tokens")
+    reasoning = _count(counts, "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
+    # xAI counts reasoning beside the completion, not in it, and bills both: the total says so, or a part that is larger
+    # than the whole. Without that sum a run could cost several times its cap.
+    if prompt is not None and completion is not None:
+        beside = _count(counts, "total_tokens") == prompt + completion + (reasoning or 0)
+        completion += reasoning if reasoning and (beside or reasoning > completion) else 0
+        prompt += cached if cached and cached > prompt else 0
     return Usage(
-        prompt=_count(counts, "prompt_tokens", "input_tokens"),
-        cached=_count(
-            counts,
-            "prompt_tokens_details.cached_tokens",
-            "prompt_cache_hit_tokens",
-            "input_tokens_details.cached_tokens",
-        ),
-        completion=_count(counts, "completion_tokens", "output_tokens"),
-        reasoning=_count(
-            counts, "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens"
-        ),
+        prompt=prompt,
+        cached=cached,
+        completion=completion,
+        reasoning=reasoning,
         cache_write=_count(counts, "prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
     )
 

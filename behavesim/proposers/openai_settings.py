@@ -85,7 +85,16 @@ class OpenAISettings(ProposerSettings):
     def _has_weights(cls, models: Mapping[str, float]) -> Mapping[str, float]:
         if not (all(weight >= 0 for weight in models.values()) and 0 < sum(models.values()) < float("inf")):
             raise ValueError("should give each model a weight of 0 or more, and at least one a weight above 0")
+        if not all(name.strip() for name in models):  # as `--model $MODEL` of a variable that is not set
+            raise ValueError("should name each model")
         return models
+
+    @field_validator("extra_body")
+    @classmethod
+    def _replaces_no_prompt(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        if taken := {"model", "messages", "input"} & fields.keys():  # another model has another price
+            raise ValueError(f"should leave out {min(taken)!r}, which a run fills in itself (a model is --model NAME)")
+        return fields
 
     @model_validator(mode="after")
     def _has_one_price(self) -> Self:

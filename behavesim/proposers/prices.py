@@ -155,7 +155,10 @@ class PriceList:
 
 def _is_local(url: str) -> bool:
     """Whether a URL's host is `localhost` or a private address, where no vendor answers."""
-    host = urlsplit(url).hostname or ""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:  # such as http://[::1, where nobody answers
+        return True
     try:
         return ip_address(host).is_private
     except ValueError:

@@ -229,11 +229,13 @@ def _program(program: Scored | None) -> str:
 
 def _recommended_text(summary: Summary) -> str | None:
     # Without one it is None, since a task may have no validation instances, which the journal does not say. A run of an
-    # evaluator gets a line that says so: an evaluator beside the programs has one data set.
+    # evaluator gets a line: most have one data set, and on the instances of others all programs may have failed.
     program = summary.recommended
     if program is None:
         is_evaluators = summary.score_source == "self-reported"
-        return "none: the evaluator has no validation instances" if is_evaluators else None
+        return (
+            "none: no program was chosen on validation instances, which most evaluators lack" if is_evaluators else None
+        )
     together = "on search and validation instances together"
     # where the two have other signs, as logarithms may, a share of the template's score says nothing
     is_share = summary.template is None or summary.template.score * program.score > 0

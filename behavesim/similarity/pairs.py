@@ -71,7 +71,7 @@ class MeasureSettings:
         """Return the indices, ascending, of the run's states that are compared: truncated, then sampled."""
         # sampling (the paper's n, same appendix) leaves out `skip` states between kept ones; first and last stay
         last = self.length(states) - 1
-        stride = np.arange(0, last + 1, self.skip + 1)
+        stride = np.arange(0, last + 1, min(self.skip, last) + 1)  # numpy takes no larger numbers than 64 bits
         return stride if stride[-1] == last else np.append(stride, last)
 
     @cached_property

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json
 
 from behavesim.base.text import one_line
 from behavesim.state.events import STORED_AS, Asked, Evaluated, Event, NoteAsked
@@ -28,7 +28,9 @@ Row = tuple[int, float, int | None, str, str, bytes | None]
 def row_of(seq: int, at: float, event: Event) -> tuple[*Row, int]:
     """Return event number `seq` as a row with its seal."""
     kind, payload, data = encode(event)
-    row: Row = seq, at, getattr(event, "candidate", None), kind, payload, data
+    candidate = getattr(event, "candidate", None)
+    # SQLite would store a whole number of numpy as bytes, and the row would count as another program's
+    row: Row = seq, at, None if candidate is None else int(candidate), kind, payload, data
     return *row, seal(*row)
 
 
@@ -36,12 +38,22 @@ def encode(event: Event) -> tuple[str, str, bytes | None]:
     """Return the type, the JSON payload and the blob of an event: its trajectories or its prompt's text, or None."""
     kind = type(event).__name__
     if isinstance(event, Asked | NoteAsked):
-        payload = _adapter(kind).serializer.to_json(replace(event, prompt=replace(event.prompt, text="")))
-        return kind, payload.decode(), _compress(event.prompt.text)
+        return kind, _to_json(replace(event, prompt=replace(event.prompt, text=""))), _compress(event.prompt.text)
     if isinstance(event, Evaluated):
-        payload = _adapter(kind).serializer.to_json(replace(event, trajectories=()))
-        return kind, payload.decode(), pack_states(event.trajectories)
-    return kind, _adapter(kind).serializer.to_json(event).decode(), None
+        return kind, _to_json(replace(event, trajectories=())), pack_states(event.trajectories)
+    return kind, _to_json(event), None
+
+
+def _to_json(event: Event) -> str:
+    adapter = _adapter(type(event).__name__)
+    try:
+        return adapter.serializer.to_json(event, warnings="error").decode()
+    except PydanticSerializationError:
+        # A value of another type, by a plug-in: a number of numpy is read back as what was meant, a number for a
+        # group's name is not, and nobody could read the journal any more.
+        payload: str = adapter.serializer.to_json(event, warnings=False).decode()
+        adapter.validator.validate_json(payload)
+        return payload
 
 
 def is_storable(event: Event) -> bool:

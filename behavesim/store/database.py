@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,13 @@ def open_unchecked(path: Path) -> sqlite3.Connection:
     # SQLite makes files beside the journal to read it. If the folder forbids that and there is no write-ahead log, it
     # is told that nobody writes. With a log there may be a writer, and `immutable` would ignore what it commits.
     uri = f"{path.absolute().as_uri()}?mode=ro"
-    if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+    can_write = os.access(path.parent, os.W_OK)
+    if can_write and path.with_name(f"{path.name}-journal").exists():
+        # A process that was killed while it made the tables leaves SQLite's other log, which only a connection that may
+        # write takes back. A process still at work is not disturbed: it holds a lock.
+        with suppress(*UNREADABLE), closing(sqlite3.connect(path)) as writer:
+            writer.execute("PRAGMA user_version").fetchall()
+    if not can_write and not path.with_name(f"{path.name}-wal").exists():
         uri += "&immutable=1"
     return sqlite3.connect(uri, uri=True)
 

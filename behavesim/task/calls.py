@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from behavesim.base.errors import TaskError
+from behavesim.base.errors import RAISED, TaskError
 from behavesim.base.plugins import TakesTooLong, file_of, limit_cpu, line_in
 from behavesim.base.text import one_line
 from behavesim.task.evaluated import EvaluatorTask
@@ -127,7 +127,7 @@ def call_task(task: Task, name: str, function: Callable[P, T], *args: P.args, **
             return function(*args, **kwargs)
     except InvalidSolution:
         raise
-    except (Exception, SystemExit) as error:  # SystemExit: a call of sys.exit must not end the search
+    except RAISED as error:  # a call of sys.exit, too, must not end the search
         raise task_error(task, name, error) from error
 
 
@@ -138,7 +138,7 @@ def _as_task_errors(task: Task, method: str) -> Iterator[None]:
         yield
     except (TaskError, TakesTooLong):
         raise
-    except Exception as error:  # a person's code may raise anything, and would end the run without naming its line
+    except RAISED as error:  # a person's code may raise anything, and would end the run without naming its line
         raise task_error(task, method, error) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,14 @@ def _complete(task: object, stem: str) -> Task:
             raise TaskError(f"task {type(task).__name__} has no `{needed}`")
         if not isinstance(found := getattr(task, needed), kind):
             raise TaskError(f"the {needed} of task {type(task).__name__} must be {meant}, not {found!r:.60}")
+    for name in ("name", "description", "rules", "shifted", "grammar"):
+        if not isinstance(found := getattr(task, name), str):
+            raise TaskError(f"the {name} of task {type(task).__name__} must be a text, not {found!r:.60}")
+    if task.compared is not None and not (isinstance(task.compared, Integral) and task.compared >= 1):
+        raise TaskError(
+            f"the `compared` of task {type(task).__name__} must be a number of instances, or None for all, "
+            f"not {task.compared!r:.60}"
+        )
     if isinstance(task.data_files, str) or not all(isinstance(each, str) for each in task.data_files):
         raise TaskError(f"the data_files of task {type(task).__name__} must be a tuple of paths, such as ('data.npz',)")
     task.name = task.name or stem

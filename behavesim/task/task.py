@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -63,6 +64,11 @@ class Objective:
         object.__setattr__(self, "direction", _AMERICAN.get(self.direction, self.direction))
         if self.direction not in get_args(Direction):
             raise TaskError(f"an objective is to 'minimise' or to 'maximise', not to {self.direction!r}")
+        best = self.best_known
+        if best is not None and (not isinstance(best, Real) or isinstance(best, bool) or not math.isfinite(best)):
+            raise TaskError(
+                f"the best_known of an objective is a finite number, or None if none is known, not {best!r}"
+            )
 
     def utility(self, score: float) -> float:
         """Return the score if the objective is to maximise, else its negative: higher is always better."""

@@ -125,6 +125,14 @@ async def test_a_slip_is_named_and_leaves_nothing(tmp_path: Path) -> None:
         await bs.search(FEW_CITIES, runs_dir=tmp_path, population=3, **CLIMBING)
     with pytest.raises(bs.BehavesimError, match="no task 'tps'; did you mean 'tsp'"):
         await bs.search("tps", runs_dir=tmp_path)
+    for observer in (3, test_a_slip_is_named_and_leaves_nothing):  # the second would have to be awaited
+        with pytest.raises(bs.BehavesimError, match="must be a plain function"):
+            await bs.search(FEW_CITIES, runs_dir=tmp_path, on_event=observer, **CLIMBING)  # type: ignore[arg-type]
+    for evaluations in (0, 2.5, "3"):
+        with pytest.raises(bs.BehavesimError, match="must be a whole number, 1 or more"):
+            bs.tune(FEW_CITIES, "def f(): pass", evaluations=evaluations)  # type: ignore[arg-type]
+    with pytest.raises(bs.BehavesimError, match=r"the path of its file as Path\('mine\.py'\)"):
+        bs.tune(FEW_CITIES, "mine.py")
     assert not list(tmp_path.iterdir())
 
 

@@ -117,6 +117,23 @@ async def test_a_session_cancelled_as_it_resumes_ends_in_order_too(
     assert Run.load(cut.folder.path).state.stopped == "interrupted"
 
 
+async def test_a_session_cancelled_as_its_journal_begins_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = new_launch(FEW_CITIES, tmp_path, UNCHOSEN, name="cut")
+    beginning = asyncio.create_task(session.begin(cut, unseen, pytest.fail))
+    append = SqliteJournal.append
+
+    async def cancelling(journal: SqliteJournal, events: Sequence[Event]) -> None:
+        await append(journal, events)
+        beginning.cancel()
+
+    monkeypatch.setattr(SqliteJournal, "append", cancelling)
+    with pytest.raises(asyncio.CancelledError):  # and not because the folder went before the journal was closed
+        await beginning
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_a_gap_to_end_at_needs_a_best_known_score_also_in_a_resume_and_a_fork(
     first: RunFolder, tmp_path: Path
 ) -> None:

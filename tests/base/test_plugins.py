@@ -58,6 +58,7 @@ def test_a_file_that_loops_at_its_top_level_is_given_up_in_a_line(
     [
         ("\nraise ValueError('no\\ndata')", "raised ValueError: no data, in line 2$"),
         ("\n\nimport json; json.loads('{')", "raised JSONDecodeError: .*, in line 3$"),
+        ("import sys; sys.exit(3)", "raised SystemExit: 3, in line 1$"),
         ("def f(:", r"raised SyntaxError: invalid syntax \(mine\.py, line 1\)$"),
         ("other = 3", "names no `method`; end it with `method = …`$"),
     ],
@@ -78,6 +79,20 @@ def test_an_installed_part_that_cannot_be_imported_is_named_with_its_place(
         UsageError, match=r"^the method mine \(\w+:part\) raised ValueError: too old; mend or uninstall"
     ):
         METHODS.load("mine")
+
+
+class Part:
+    """A base class whose parts have settings."""
+
+    settings_type: type = OSError
+
+
+def test_settings_of_another_kind_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import tests.base.test_plugins as t\nclass M(t.Part): settings_type = dict\nmethod = M"
+    )
+    with pytest.raises(UsageError, match=r"^`settings_type` of the method .*mine\.py must be a subclass of .*OSError"):
+        METHODS.load_type(str(tmp_path / "mine.py"), Part)
 
 
 def test_a_file_may_take_as_long_as_the_guide_says() -> None:

@@ -46,6 +46,7 @@ from tests.cli.command import Command
         (["compare", "asp", "template", "template", "--shifted"], "has no shifted instances"),
         (["run", "tsp", "--workers", "-1"], "--workers"),
         (["run", "tsp", "--set", "timeout_s=1e300"], "timeout_s"),
+        (["run", "tsp", "--set", "budget=true"], "setting budget should be a number, not true"),
         (["method", "init", "a" * 300], "File name too long"),
         (["task", "init", "mine", "--like", "nope"], "'packing', 'evaluator'; how it is used: behavesim task init"),
     ],

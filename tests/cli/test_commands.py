@@ -94,6 +94,8 @@ def test_a_list_is_the_command_of_its_name(behavesim: Command, name: str) -> Non
 
 
 def test_an_error_of_a_list_names_the_list(behavesim: Command) -> None:
+    Path("my runs").mkdir()
+    assert behavesim("list", "my runs").err.endswith("is a folder; list its runs with --runs-dir 'my runs'\n")
     assert behavesim("list", "taks").err == "behavesim: there is no command 'taks'; did you mean 'tasks'?\n"
     assert behavesim("list", "qqq").err.endswith("; `behavesim list --help` lists them all\n")
     assert behavesim("list", "--runs-dir").err.endswith("how it is used: behavesim list --help\n")

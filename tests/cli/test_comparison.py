@@ -69,6 +69,7 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
 
     shutil.copytree(tmp_path / "runs/eoh", tmp_path / "runs/copy")
     copied = two("report", "first", "eoh", "copy", "--json")
+    assert two("report", "copy", "copy", "--json").document["runs"] == copied.document["runs"][-1:]
     assert copied.err == "behavesim: repeats of another run with equal settings, and counted once: copy\n"
     assert [group["runs"] for group in copied.document["comparison"][0]["groups"]] == [["first"], ["eoh"]]
 

@@ -86,6 +86,8 @@ def test_a_method_written_from_the_documentation_is_killed_and_goes_on_as_if_it_
     [
         ("method", ANNEALING.replace("state.template)", "state.templates)"), "has no attribute 'templates'"),
         ("method", ANNEALING.replace("bs.NotAdded(candidate.id)", "candidate.reply"), "which is no decision"),
+        ("method", ANNEALING.replace("bs.NotAdded(candidate.id)", "bs.NotAdded(99)"), "cannot be: candidate 99 is not"),
+        ("method", ANNEALING.replace("    def ask(", "    def __init__(self): pass\n    def ask("), "`__init__` out"),
         ("method", ANNEALING.replace("self.settings.temperature *", "self.warmth *"), "'warmth', in line 36"),
         ("proposer", PROPOSER.replace('"echo", ()', '"echo" / ()'), "unsupported operand type"),
         ("proposer", PROPOSER.replace("context.task.template", "context.tasks"), "has no attribute 'tasks'"),

@@ -113,6 +113,7 @@ def test_nothing_is_written_if_it_is_not_better(behavesim: Command, mine: Path) 
         ((CITIES, "missing.py"), 2, "missing.py"),
         ((CITIES, "mine.py", "--out", "mine.py"), 2, "is never written over"),
         ((CITIES, "mine.py", "--out", "nowhere/better.py"), 2, "there is no folder"),
+        ((CITIES, "mine.py", "--out", "."), 2, "is a folder; name a file"),
         ((CITIES, "broken.py"), 3, "broken.py was rejected (extraction: syntax)"),
         ((CITIES, "wrong.py"), 3, "wrong.py was rejected (evaluation: "),
     ],
@@ -144,11 +145,12 @@ def evaluate(program_path):
 def test_without_other_instances_the_line_says_on_what_the_gain_rests(behavesim: Command, mine: Path) -> None:
     folder = mine.parent
     (folder / "evaluator.py").write_text(EVALUATOR)
-    (folder / "first.py").write_text("def number():\n    return 5.0\n")
+    (folder / "first.py").write_text("def number():\n    return 5.0  # tune: 9 to 1\n")
     (folder / "six.toml").write_text('convention = "openevolve"\nevaluator = "evaluator.py"\nprogram = "first.py"\n')
     ended = behavesim("tune", "six.toml", "first.py", "--evaluations", 12, "--workers", 2)
     assert ended.code == 0 and "on the trials' own instances, 5 runs each; others" in " ".join(ended.out.split())
     assert (folder / "first.tuned.py").exists()
+    assert "behavesim: line 2: no number stands within its range" in ended.err
 
 
 def test_python_raises_what_the_command_says(mine: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.base.errors import JournalError
 from behavesim.state.events import RunStopped
+from behavesim.store.database import new_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
@@ -119,11 +120,24 @@ async def test_a_folder_copied_while_its_run_goes_on_is_a_run(tmp_path: Path, ca
     assert Run.load(middle).state.digest() == calm.digest
 
 
-async def test_a_run_killed_in_its_first_instant_says_what_to_do(tmp_path: Path, calm: Subject) -> None:
+@pytest.mark.parametrize("has_tables", [True, False])
+async def test_a_run_killed_in_its_first_instant_says_what_to_do(
+    tmp_path: Path, calm: Subject, has_tables: bool
+) -> None:
     folder = RunFolder(tmp_path / "stillborn")
     with folder.created():
-        async with SqliteJournal(folder.journal):
-            pass
+        if has_tables:
+            async with SqliteJournal(folder.journal):
+                pass
+        else:
+            with closing(sqlite3.connect(tmp_path / "run.db", isolation_level=None)) as making:
+                making.execute("PRAGMA cache_size = 1")
+                making.executescript(new_journal())
+                making.execute("CREATE TABLE early (x)")
+                making.execute("BEGIN")
+                making.executemany("INSERT INTO early VALUES (?)", [("x" * 3000,)] * 50)
+                for name in ("run.db", "run.db-journal"):  # as a kill leaves them
+                    shutil.copy(tmp_path / name, folder.path / name)
     assert not folder.has_begun()
     shutil.copytree(calm.folder, tmp_path / "sound")
     shutil.copy(tmp_path / "sound/settings.toml", folder.settings)

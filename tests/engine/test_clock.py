@@ -71,6 +71,15 @@ async def test_of_several_periods_that_passed_unseen_one_restart_is_made() -> No
     assert restarts(journal) == list(range(2, 60))
 
 
+async def test_a_period_shorter_than_a_candidate_takes_leaves_time_for_the_search() -> None:
+    journal = MemoryJournal()
+    run = await timed(journal, 0, restart_every_s=1e-300, budget=6)
+    ticks = iter(range(1000))  # it never ends without the limit
+    run.caps = replace(run.caps, clock=Heartbeat(lambda: next(ticks), busy=lambda: 0.0))
+    assert await run.run() == "budget"
+    assert sum(isinstance(event, ClockRead) for event in events_of(journal)) <= 7
+
+
 async def test_what_was_decided_by_the_clock_follows_from_the_journal() -> None:
     journal = MemoryJournal()
     await finished(journal, 0)

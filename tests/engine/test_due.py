@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -214,6 +215,17 @@ class TestCircles:
             state.apply(REGROUPED)
         state.apply(RunForked("before", {}, {}))
         assert due(state, Events(REGROUPED), RULES, ALL) == REGROUPED
+
+    @pytest.mark.parametrize("prompt", ["improve it", Prompt(5, "own"), Prompt("improve it", None)])  # type: ignore[arg-type]
+    def test_a_prompt_that_is_no_text_ends_in_an_error(self, prompt: Any) -> None:
+        with pytest.raises(PartError, match=r"^the method asks with .*; mend it"):
+            due(state_of(), Events(question=Asked(0, (), None, prompt)), RULES, ALL)
+
+    def test_a_note_that_the_proposer_cannot_write_ends_in_an_error(self) -> None:
+        method = Events(question=NOTE)
+        method.context = replace(method.context, takes_notes=False)
+        with pytest.raises(PartError, match=r"asks for a note, and the proposer of this run writes none"):
+            due(state_of(), method, RULES, ALL)
 
     @pytest.mark.parametrize("number", [0, 2])
     def test_a_question_for_a_candidate_out_of_turn_ends_in_an_error(self, number: int) -> None:

@@ -69,6 +69,7 @@ def test_a_metric_of_a_forged_result_that_is_no_number_is_refused(said: str) -> 
         ('{"score": -Infinity}', "the score is not finite"),
         (f'{{"score": 1.0, "steps": {[0] * (MOST_STEPS + 1)}}}', "the result is larger than it may be"),
         ("no JSON", "Invalid JSON"),
+        ('{"score": 1.0}{"score": 1.0}', "trailing characters"),  # an evaluator that forks sends two
     ],
 )
 async def test_a_forged_result_that_cannot_be_one_fails_the_program_with_the_reason(sent: str, said: str) -> None:
@@ -81,6 +82,7 @@ async def test_a_forged_result_that_cannot_be_one_fails_the_program_with_the_rea
     failure = await EvaluatorJudge(Forging()).evaluate("")  # type: ignore[arg-type]
     assert isinstance(failure, Failure) and (failure.reason, failure.cpu_s) == ("output", 0.5)
     assert failure.message.startswith("the evaluation sent no result that can be read: ") and said in failure.message
+    assert "\n" not in failure.message
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.programs.numbers import MOST_NUMBERS, Number, numbers_in, tunable_numbers, write_numbers
+from behavesim.programs.numbers import (
+    MOST_NUMBERS,
+    Number,
+    marks_without_effect,
+    numbers_in,
+    tunable_numbers,
+    write_numbers,
+)
 from behavesim.task.evaluated import join_files
 
 PYTHON = '''
@@ -78,6 +85,12 @@ def test_python_that_does_not_parse_has_none() -> None:
 def test_a_mark_gives_its_line_s_first_number_in_the_range_that_range() -> None:
     marked = only("x = a[2] * 1 + 2 * 0  # tune: 1 to 1.5")
     assert (marked.value, marked.low, marked.high) == (1.0, 1.0, 1.5)
+
+
+def test_a_mark_without_a_number_in_its_range_is_found() -> None:
+    lines = ("0.3  # tune: 0 to 1", "0.3  # tune: 5 to 1", "0.3  # tune: a to b", "0.3  # tune: 1e400 to 2", "0.3")
+    source = "".join(f"x{number} = {line}\n" for number, line in enumerate(lines))
+    assert marks_without_effect(source, tunable_numbers(source)) == [2, 3, 4]
     assert tunable_numbers("x = a[0] + 7  # tune: 0.5 to 0.1")[0].high == 28
     assert found("seed = 3  # tune: 2 to 9\n") == [(1, 3.0)] == found("seed = 3; // tune: 2 to 9\n", ".c")
 

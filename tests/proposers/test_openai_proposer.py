@@ -212,6 +212,19 @@ def test_weights_by_which_no_model_can_be_drawn_are_refused_in_one_line(models: 
         settings_from_person({"task": "tsp", "proposer": "openai", "models": models})
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"models": {"": 1.0}}, r"setting models should name each model"),  # as of a variable that is not set
+        ({"extra_body": {"model": "dear"}}, r"setting extra_body should leave out 'model'"),  # its price is another
+        ({"extra_body": {"messages": []}}, r"setting extra_body should leave out 'messages'"),
+    ],
+)
+def test_a_request_that_a_run_could_not_ask_or_price_is_refused(given: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=f"^{said}"):
+        settings_from_person({"task": "tsp", "proposer": "openai", **given})
+
+
 async def test_the_key_is_in_no_note_error_or_log(
     proposer_of: Any, server: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -200,10 +200,26 @@ async def test_a_number_beyond_reason_costs_no_reply_its_text(proposer_of: Any, 
     assert (reply.text, counted(reply)) == ("text", [Usage(completion=5)])
 
 
-async def test_a_count_written_as_a_decimal_number_counts(proposer_of: Any, server: Any) -> None:
-    server.behaviour = chat.script(then=chat.says("text", usage={"prompt_tokens": 7.0, "completion_tokens": 0}))
+@pytest.mark.parametrize(
+    ("numbers", "usage"),
+    [
+        ((7.0, 0, None, None, None), Usage(prompt=7, completion=0)),  # decimal numbers
+        ((32, 99, 131, 6, 94), Usage(prompt=32, cached=6, completion=99, reasoning=94)),
+        # xAI counts reasoning beside the completion, and bills both
+        ((32, 9, 135, 6, 94), Usage(prompt=32, cached=6, completion=103, reasoning=94)),
+        ((32, 200, 326, None, 94), Usage(prompt=32, completion=294, reasoning=94)),
+        ((32, 9, None, 40, 94), Usage(prompt=72, cached=40, completion=103, reasoning=94)),
+    ],
+)
+async def test_what_an_endpoint_counts_beside_the_whole_is_part_of_it_here(
+    proposer_of: Any, server: Any, numbers: tuple[object, ...], usage: Usage
+) -> None:
+    counts: dict[str, object] = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), numbers, strict=False))
+    counts["prompt_tokens_details"] = {"cached_tokens": numbers[3]}
+    counts["completion_tokens_details"] = {"reasoning_tokens": numbers[4]}
+    server.behaviour = chat.script(then=chat.says("text", usage=counts))
     async with proposer_of() as proposer:
-        assert counted(await proposer.propose(prompt(), 0)) == [Usage(prompt=7, completion=0)]
+        assert counted(await proposer.propose(prompt(), 0)) == [usage]
 
 
 @pytest.mark.parametrize("depth", [100, 900, 100_000])

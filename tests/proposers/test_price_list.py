@@ -47,7 +47,7 @@ def test_the_tier_of_a_model_that_another_vendor_made_has_no_price() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "http://127.0.0.1:8000/v1", "http://localhost:11434/v1", "https://api.example.com"]
+    "url", ["", "http://127.0.0.1:8000/v1", "http://localhost:11434/v1", "https://api.example.com", "http://[::1"]
 )
 def test_what_a_model_costs_elsewhere_is_not_what_it_costs_here(url: str) -> None:
     assert PriceList(url).cost("gpt-6-luna", USAGE) is None

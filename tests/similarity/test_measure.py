@@ -88,7 +88,7 @@ def test_truncation_drops_the_end_and_keeps_a_state():
 
 
 @pytest.mark.parametrize(
-    ("skip", "indices"), [(0, range(10)), (1, [0, 2, 4, 6, 8, 9]), (3, [0, 4, 8, 9]), (20, [0, 9])]
+    ("skip", "indices"), [(0, range(10)), (1, [0, 2, 4, 6, 8, 9]), (3, [0, 4, 8, 9]), (20, [0, 9]), (10**20, [0, 9])]
 )
 def test_sampling_keeps_the_first_and_the_last_state(skip, indices):
     assert BehaveSim(9, skip=skip).kept(10).tolist() == list(indices)

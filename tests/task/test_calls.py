@@ -31,7 +31,7 @@ class Odd(Toy):
         return self.made
 
     def picture(self, instance: Any) -> Any:
-        if isinstance(self.drawn, Exception):
+        if isinstance(self.drawn, BaseException):
             raise self.drawn
         return self.drawn
 
@@ -110,6 +110,7 @@ def test_a_picture_is_one_that_pages_can_draw_or_none(drawn: Picture | None) -> 
         ("a bitmap", "must return a Route, Disks, Bins or None"),
         (Route("no places"), "must return a Route, Disks, Bins or None"),  # type: ignore[arg-type]
         (RuntimeError("no ink"), r"raised RuntimeError: no ink, in line \d+"),
+        (SystemExit(3), r"raised SystemExit: 3, in line \d+"),
     ],
 )
 def test_any_other_picture_is_refused(drawn: Any, said: str) -> None:
