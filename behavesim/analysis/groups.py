@@ -56,7 +56,7 @@ class RunGroup:
         runs = [run.improvements for run in self.runs]
         if across == "asked":
             # tuned candidates have numbers, too, which `summary.asked` does not count
-            asked = [run.summary.asked if run.run is None else run.run.state.asked for run in self.runs]
+            asked = [run.run.state.asked for run in self.runs]
             return mean_convergence(runs, min(asked), by_gap)
         costs = [[each[across] for each in run.moments] for run in self.runs]
         used = [[cost for cost in each if cost is not None] for each in costs]

@@ -144,8 +144,7 @@ class OneRun:
 
     @property
     def run(self) -> Run:
-        """The run itself, which must be there."""
-        assert self.report.run is not None, "this section takes a run, and not only its report"
+        """The run itself."""
         return self.report.run
 
 
@@ -170,8 +169,8 @@ def _code(of: OneRun) -> Section:
 
 
 def _convergence(of: OneRun) -> Section:
-    report, run = of.report, of.report.run
-    if not report.improvements or run is None:
+    report, run = of.report, of.run
+    if not report.improvements:
         return Section("convergence", "")
     template = None if report.summary.template is None else report.summary.template.score
     new = [(each.candidate, each.score) for each in report.improvements]
@@ -211,8 +210,8 @@ def _top(of: OneRun) -> Section:
 
 
 def _metrics(of: OneRun) -> Section:
-    table, run = metrics_table(of.report.top), of.report.run
-    if run is None or not table.rows:
+    table, run = metrics_table(of.report.top), of.run
+    if not table.rows:
         return table_section("metrics", table)
     found = run.feasible
     senses = {"score": 1 if run.state.objective.direction == "maximise" else -1, "CPU time (s)": -1}
@@ -231,20 +230,14 @@ def _metrics(of: OneRun) -> Section:
 
 
 def _operators(of: OneRun) -> Section:
-    run, note = of.report.run, ""
-    known = {} if run is None else run.settings.flat()
+    note, known = "", of.run.settings.flat()
     turns = list(known.get("operators", ()))
     if len(turns) > 1:
         fewer = f"--set 'operators={json.dumps(turns[:-1])}'"
         note = f"Operators take turns. To leave one out, name the others, such as {fewer}."
     elif first := known.get("n_init"):
         note = f"The first {first} candidates come from the template alone; --set n_init=0 leaves them out."
-    return table_section("operators", operators_table(operators(run) if run else ()), note=note)
-
-
-def _throughput(of: OneRun) -> Section:
-    run = of.report.run
-    return Section("throughput", "") if run is None else table_section("throughput", throughput_table(run))
+    return table_section("operators", operators_table(operators(of.run)), note=note)
 
 
 def _islands(of: OneRun) -> Section:
@@ -416,7 +409,7 @@ RUN: Mapping[str, Callable[[OneRun], Section]] = {
     "top": _top,
     "metrics": _metrics,
     "operators": _operators,
-    "throughput": _throughput,
+    "throughput": lambda of: table_section("throughput", throughput_table(of.run)),
     "islands": _islands,
     "clusters": lambda of: table_section("clusters", clusters_table(of.report.clusters)),
     "dendrogram": _dendrogram,

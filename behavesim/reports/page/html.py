@@ -175,7 +175,7 @@ def comparison_page(found: RunComparison, home: str | None = None, folder: Path 
         places = {"nothing": _part("nothing to compare", f"<p>{why}</p>"), **places}
     if notes := "".join(map(_note, remarks(found))):
         places |= {"notes": _part("notes", notes)}
-    runs = {run.origin.folder: run.run for run in found.runs if run.run is not None}
+    runs = {run.origin.folder: run.run for run in found.runs}
     groups = [task.groups[each.group].label for each, task in programs]
     columns = {
         "candidate": list(range(len(programs))),
