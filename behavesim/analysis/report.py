@@ -81,9 +81,10 @@ class RunReport:
     """The report of one run; `held_out` and `shifted` are None if its programs were not tried on such instances.
 
     `notes` say what could not be computed and why, for example because the task is missing. `metrics` has the value of
-    each metric by name, None if the run has none. `run` is the run itself, for views that show more than this.
+    each metric by name, None if the run has none.
     """
 
+    # The run itself, for views that show more than this.
     run: Run = field(repr=False, compare=False)
     origin: Origin
     summary: Summary

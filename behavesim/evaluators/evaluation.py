@@ -78,7 +78,7 @@ def load(given: str) -> Callable[[str], bytes]:
         run: Run = module.load(file)
     except BehavesimError:
         raise
-    except Exception as error:  # such as that of a function which makes its inputs
+    except Exception as error:  # such as that of a function which makes its inputs: else nobody would say whose it is
         raise TaskError(f"the evaluator {file.evaluator} cannot be loaded: {why(error, file.evaluator)}") from error
 
     def evaluate(text: str) -> bytes:
@@ -182,10 +182,8 @@ def _hash(program: str) -> str:
 
 
 def _surroundings(file: EvaluatorFile, recorder: Recorder) -> dict[str, float]:
-    """Return, as private metrics of the first program, how often it was called and which libraries there are.
-
-    They stand in the journal, so that prompts can name them and say the same when they are derived again.
-    """
+    """Return, as private metrics of the first program, how often it was called and which libraries there are."""
+    # they stand in the journal, so that prompts can name them and say the same when they are derived again
     found = {CALLS_METRIC: float(recorder.calls)} if recorder.calls else {}
     if file.convention == "command":  # it may run another Python
         return found
@@ -197,7 +195,7 @@ def _evaluate(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) ->
     with _output_to(_SAID):
         try:
             found = run(_write_program(source, file), recorder)
-        except BaseException as error:  # noqa: BLE001 - whatever evaluator and program raise is the result
+        except BaseException as error:  # noqa: BLE001 - else the process would end, and with it what was said
             found = Result(None, feedback=_traceback(error), failure=_error_text(error))
     if found.score is None and not found.feedback:
         found = replace(found, feedback=_printed())
@@ -236,7 +234,7 @@ def _output_to(path: Path) -> Iterator[None]:
         os.dup2(file.fileno(), 2)
     yield
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # a program may have closed it, or put anything in its place
+        with contextlib.suppress(Exception):  # a program may have put anything in its place: else its result is lost
             stream.flush()
 
 
@@ -247,12 +245,10 @@ def _error_text(error: BaseException) -> str:
 
 def _traceback(error: BaseException) -> str:
     told = traceback.TracebackException.from_exception(error)
-    told.stack = traceback.StackSummary.from_list([each for each in told.stack if not _is_ours(each.filename)])
+    ours = "<frozen ", str(Path(__file__).parent)
+    theirs = [each for each in told.stack if not each.filename.startswith(ours)]
+    told.stack = traceback.StackSummary.from_list(theirs)
     return "".join(told.format())[-_SHOWN:]
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(("<frozen ", str(Path(__file__).parent)))
 
 
 # The lines of a printed traceback on a frame of this folder, such as that of a watched call.
@@ -513,7 +509,7 @@ def load_description(given: str) -> Callable[[str], bytes]:
             from behavesim.evaluators.conventions import classes  # imported late: other evaluators do without it
 
             return json.dumps(asdict(Description(*classes.template_of(place, root)))).encode()
-        except Exception as error:  # noqa: BLE001 - whatever the evaluator raises is told to its owner
+        except Exception as error:  # noqa: BLE001 - else its owner would not see what it raised
             raised = f"the evaluator {place} cannot be loaded: {type(error).__name__}: {error}"
             said = str(error) if isinstance(error, TaskError) else raised
             return json.dumps({"error": said[:1000]}).encode()
