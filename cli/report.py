@@ -17,7 +17,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import count_noun
-from behavesim.reports.charts import check_charts, write_charts
+from behavesim.reports.chart import check_charts, write_charts
 from behavesim.reports.comparison_sections import COMPARISON, FIRST_SECTIONS, comparison_sections, remarks
 from behavesim.reports.figures import paper_charts
 from behavesim.reports.files import json_document, write_csv

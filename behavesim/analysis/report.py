@@ -84,8 +84,6 @@ class RunReport:
     each metric by name, None if the run has none.
     """
 
-    # The run itself, for views that show more than this.
-    run: Run = field(repr=False, compare=False)
     origin: Origin
     summary: Summary
     convergence: tuple[Checkpoint, ...]
@@ -101,6 +99,8 @@ class RunReport:
     shifted: HeldOut | None = None
     notes: tuple[str, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict)
+    # The run itself, for sections that show more than this.
+    run: Run = field(kw_only=True, repr=False, compare=False)
 
     @cached_property
     def details(self) -> Details:

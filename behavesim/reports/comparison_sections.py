@@ -38,8 +38,8 @@ from behavesim.analysis.table import (
     cells_of,
 )
 from behavesim.base.text import short_name
-from behavesim.reports import charts
-from behavesim.reports.charts import Chart
+from behavesim.reports import curves, maps
+from behavesim.reports.chart import Chart
 from behavesim.reports.next_steps import next_steps_of_several
 from behavesim.reports.sections import Section, kept_share, list_commands, table_section, without_empty
 from behavesim.reports.tables import runs_table
@@ -138,7 +138,7 @@ def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
 
 def _tables_named(name: str, of: SeveralRuns) -> Section:
     tables = tuple(table for table in comparison_tables(of.found) if table.name == name)
-    shown = (charts.ranks_chart(of.found.ranks),) if name == "ranks" and of.found.ranks is not None else ()
+    shown = (curves.ranks_chart(of.found.ranks),) if name == "ranks" and of.found.ranks is not None else ()
     return Section(name, tables[0].title if len(tables) == 1 else name.replace("_", " "), "", tables, shown)
 
 
@@ -168,7 +168,7 @@ def curves_chart(
     template = next((each.template for each in summaries if each.template), None)
     by_gap = all(group.has_gaps for group in groups)
     worth = None if template is None else template.gap if by_gap else template.score
-    return charts.groups_chart(name, groups, worth, summaries[0].unit, axis)
+    return curves.groups_chart(name, groups, worth, summaries[0].unit, axis)
 
 
 def _dots(of: SeveralRuns) -> Section:
@@ -179,7 +179,7 @@ def _dots(of: SeveralRuns) -> Section:
         runs = [(group.label, run) for group in of.found.groups_of(task) for run in group.runs]
         values = [(label, run.summary.run, run.summary.seed, run.metrics[metric.name]) for label, run in runs]
         known = [(label, run, seed, value) for label, run, seed, value in values if value is not None]
-        shown.append(charts.dots_chart(f"dots_{place}", f"{metric.column.heading}{name}", metric.unit, known))
+        shown.append(curves.dots_chart(f"dots_{place}", f"{metric.column.heading}{name}", metric.unit, known))
     return Section("dots", "every run", "A dot is a run, a bar the mean of its group.", charts=tuple(shown))
 
 
@@ -188,7 +188,7 @@ def _shared_map(of: SeveralRuns) -> Section:
     for place, ((task, on), found) in enumerate(zip(of.tasks, of.maps, strict=True)):
         if len(found.programs) > 2:
             labels = [group.label for group in task.groups]
-            shown.append(_about(on, charts.shared_map_chart(f"map_{place}", found, labels, first)))
+            shown.append(_about(on, maps.shared_map_chart(f"map_{place}", found, labels, first)))
             shares.append(f"{on.removeprefix(' on ')}: {kept_share(found.kept)}" if on else kept_share(found.kept))
         first += len(found.programs)
     about = "The best behaviours of all groups, an equal share of each; near points behave alike."
