@@ -19,8 +19,8 @@ from behavesim.application.evaluator_task import KINDS, Made, Wanted, task_file
 from behavesim.application.repository import WantedRepository
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
+from behavesim.evaluators.description import describe_evaluator
 from behavesim.evaluators.detection import annotation_of, convention_of, is_class
-from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.templates import Called, call_evaluator
 from behavesim.programs.edits import Frame
 from behavesim.programs.functions import functions_in

@@ -104,21 +104,17 @@ def text(found: Verification, argument: str) -> str:
     first = found.differences[0]
     subject = "" if first.candidate is None else f" of candidate {first.candidate}"
     lost = sum(each.expected == LOST_REPLY for each in found.differences)
+    because = f"; {lost} because a reply was lost, which --salvage could not read. The others may follow from that"
+    because = because if lost else ""
     return "\n".join(
         [
-            f"run {found.run} differs in {count_noun(len(found.differences), 'event')}{_lost_in_words(lost)}",
+            f"run {found.run} differs in {count_noun(len(found.differences), 'event')}{because}",
             f"first at event {first.seq} ({first.event}{subject}):",
             f"  expected {first.expected}",
             f"  recorded {first.recorded}",
             *lines,
         ]
     )
-
-
-def _lost_in_words(lost: int) -> str:
-    """Return what to add to the number of differences if `lost` of them are replies that could not be recovered."""
-    said = f"; {lost} because a reply was lost, which --salvage could not read. The others may follow from that"
-    return said if lost else ""
 
 
 # `behavesim verify --salvage`, or `behavesim recover`.

@@ -16,6 +16,7 @@ from typing import Any
 from behavesim.application.repository import CheckedOut, WantedRepository, checked_out
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file, storable
+from behavesim.evaluators.description import describe_evaluator
 from behavesim.evaluators.detection import (
     Configuration,
     convention_of,
@@ -23,7 +24,6 @@ from behavesim.evaluators.detection import (
     read_configuration,
     takes_number,
 )
-from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.needs import environment_for, root_of
 from behavesim.evaluators.scores import averaged, silent_failure
 from behavesim.evaluators.templates import (

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -27,7 +27,6 @@ from behavesim.base.notices import on_stderr
 from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
 from behavesim.evaluators.modules import tool_path, why
-from behavesim.evaluators.templates import Description
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
@@ -57,7 +56,7 @@ _LOADERS: Mapping[Convention, str] = {
 _SAID = Path("/tmp/said")
 # Where programs and evaluators write. Without a place of its own numba refuses to cache beside a file in a read-only
 # folder, and the evaluator's import fails.
-_PLACES = {"TMPDIR": "/tmp", "HOME": "/tmp", "NUMBA_CACHE_DIR": "/tmp/numba"}
+PLACES = {"TMPDIR": "/tmp", "HOME": "/tmp", "NUMBA_CACHE_DIR": "/tmp/numba"}
 _SHOWN = 2_000
 # Finds the system's words for a write or a connection that the sandbox refuses.
 _REFUSED = re.compile(
@@ -117,7 +116,7 @@ def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
     """Return the file and the convention's module in a process that is ready for an evaluator."""
     # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
     file = EvaluatorFile.from_json(given)
-    os.environ.update(_PLACES | {"PATH": tool_path()} | dict(file.environment))
+    os.environ.update(PLACES | {"PATH": tool_path()} | dict(file.environment))
     os.chdir(file.folder)
     if file.root:
         sys.path.append(file.root)
@@ -460,71 +459,3 @@ def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
     behaviour = Trajectory.prefixes(list(found.steps or (0,)))
     metrics = {STOPPED: float(found.stage), **found.metrics} if found.stage else found.metrics
     return Verdict(found.score, (found.score,), (behaviour,), cpu_s, metrics, found.feedback, cpu_s)
-
-
-# What a class evaluator says of itself: it is asked in the sandbox, since its code runs when it is imported.
-
-
-# Address ("module:function") of `load_description`, which the sandbox calls.
-DESCRIBER = "behavesim.evaluators.evaluation:load_description"
-_DESCRIBING = Limits(timeout_s=60.0)
-_LONGEST = 100_000
-
-
-async def describe_evaluator(
-    place: str, allow_weak_isolation: bool = False, root: str = "", environment: Mapping[str, str] | None = None
-) -> Description:
-    """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
-
-    `root` and `environment` are as in `EvaluatorFile`. Its code runs in the sandbox. Raises TaskError if it cannot be
-    loaded or says nothing usable, UsageError if the isolation is below "strong" and `allow_weak_isolation` is False.
-    """
-    module = place.rpartition(":")[0]
-    readable = [Path(root or Path(module).parent)] if module.endswith(".py") else []
-    # naming a folder in it keeps later entries of the evaluator's folder out of reach
-    hidden = [folder / "runs" for folder in {*readable, *([Path(module).parent] if readable else [])}]
-    given = json.dumps([place, root, dict(environment or {})])
-    async with TreePool(DESCRIBER, given, 1, _DESCRIBING, readable, hidden, allow_weak_isolation) as pool:
-        sent = await pool.send("")
-    if isinstance(sent, Failure):
-        raise TaskError(f"the evaluator {place} cannot be loaded: {sent.message}")
-    return _read_description(place, sent.data)
-
-
-def load_description(given: str) -> Callable[[str], bytes]:
-    """Return a function that gives the Description of an evaluator, as JSON; its argument is not used.
-
-    `given` is a JSON list of its place, `root` and `environment`.
-
-    An Exception of the evaluator is returned as {"error": message}.
-    """
-
-    place, root, environment = json.loads(given)
-    os.environ.update(_PLACES | environment)
-    if root:
-        sys.path.append(root)
-
-    def describe(_: str) -> bytes:
-        try:
-            from behavesim.evaluators.conventions import classes  # imported late: other evaluators do without it
-
-            return json.dumps(asdict(Description(*classes.template_of(place, root)))).encode()
-        except Exception as error:  # noqa: BLE001 - else its owner would not see what it raised
-            raised = f"the evaluator {place} cannot be loaded: {type(error).__name__}: {error}"
-            said = str(error) if isinstance(error, TaskError) else raised
-            return json.dumps({"error": said[:1000]}).encode()
-
-    return describe
-
-
-def _read_description(place: str, sent: bytes) -> Description:
-    try:
-        said = json.loads(sent)
-        if error := said.get("error"):
-            raise TaskError(str(error))
-        found = Description(*(said[name] for name in ("template", "entry_point", "description")))
-    except (ValueError, KeyError, AttributeError):
-        raise TaskError(f"the evaluator {place} sent no description that can be read") from None
-    if not all(isinstance(text, str) and len(text) <= _LONGEST for text in asdict(found).values()):
-        raise TaskError(f"the evaluator {place} must describe itself in texts of at most {_LONGEST} characters")
-    return found
