@@ -197,6 +197,16 @@ def _proportional_mb(pid: int) -> float:
     return 0.0
 
 
+async def lateness(work: asyncio.Future[Any], sleep_s: float) -> list[float]:
+    """Return by how many seconds each sleep of `sleep_s` on the event loop ended late until the work was done."""
+    late = []
+    while not work.done():
+        start = time.perf_counter()
+        await asyncio.sleep(sleep_s)
+        late.append(time.perf_counter() - start - sleep_s)
+    return late
+
+
 class Turns:
     """Times every turn of the running event loop: from when it has something to do until it waits again.
 

@@ -20,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,68 +35,64 @@ from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Rejected, Reply, RunStarted
+from behavesim.state.protocols import Judge
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
-from behavesim.task import Objective, Task, TaskReference
+from behavesim.task import Task, TaskReference
 from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
 
 from .harness import Turns
 
 STATES, INSTANCES = 50, 5
-PROGRAM = '''def score(distance: float, index: int) -> float:
-    """How good a step is."""
-    near = 1.0 / (1.0 + distance)
-    weight = {number}
-    return near * weight - index / 100.0
-'''
 
 
-class Null(Task):
-    """A task whose programs differ in one number; only its template and its number of instances are used."""
+class Numbered:
+    """Answers at once with the template and the candidate's number + 1 as `weight`: no two programs are equal."""
 
-    name = "null"
-    description = "Weigh a step."
-    template = PROGRAM.format(number=0)
-    objective = Objective("minimise", 0.0)
-    normaliser = float(STATES)
-
-    def instances(self, split: str) -> Sequence[Any]:
-        """Return five placeholders, for any split."""
-        return range(INSTANCES)
-
-    def solve(self, function: Any, instance: Any) -> Any:
-        """Return None; never called."""
-
-    def score(self, instance: Any, solution: Any) -> float:
-        """Return 0.0; never called."""
-        return 0.0
-
-    def trajectory(self, instance: Any, solution: Any) -> Trajectory:
-        """Return a trajectory of one decision; never called."""
-        return Trajectory.prefixes([0])
-
-
-class NullProposer:
-    """Answers at once with a program that has the candidate's number + 1 as its `weight`."""
+    def __init__(self, template: str) -> None:
+        self._template = template
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the reply; the prompt is not read."""
-        return Reply(f"Try this.\n\n```python\n{PROGRAM.format(number=number + 1)}```\n", "null")
+        return Reply(f"```python\n{self._template}\n\nweight = {number + 1}\n```\n", "null")
 
 
 class NullJudge:
     """Judges at once: scores and permutations as trajectories, both drawn with the program's `weight` as the seed."""
 
     async def evaluate(self, source: str, *_: object) -> Verdict:
-        """Return the verdict; raises IndexError if the source has no line `weight = NUMBER`."""
-        number = int(re.findall(r"weight = (\d+)", source)[0])
-        rng = np.random.default_rng(number)
+        """Return the verdict; the template has no `weight`, which counts as 0."""
+        written = re.search(r"weight = (\d+)", source)
+        rng = np.random.default_rng(int(written[1]) if written else 0)
         walks = tuple(Trajectory.prefixes(rng.permutation(STATES)) for _ in range(INSTANCES))
         scores = tuple(rng.uniform(6, 12, INSTANCES).tolist())
         return Verdict(sum(scores) / INSTANCES, scores, walks, 0.0)
+
+
+@asynccontextmanager
+async def begun_search(folder: RunFolder, settings: Settings, task: Task, judge: Judge) -> AsyncIterator[Search]:
+    """Yield a search of a new run in the folder, with replies that cost nothing; its template has been judged."""
+    folder.path.mkdir(parents=True)
+    folder.write_settings(settings.flat())
+    async with SqliteJournal(folder.journal) as journal:
+        caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
+        search = assemble_search(settings, task, Numbered(task.template), judge, journal, caps)
+        verdict = await judge.evaluate(task.template)
+        assert isinstance(verdict, Verdict), verdict
+        template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
+        for event in (RunStarted(settings.flat(), run_provenance(settings, task), "strong+"), template):
+            await journal.append([event])
+            search.fold(event)
+        yield search
+
+
+def settings_of(method: str, candidates: int, task: Task, **more: Any) -> Settings:
+    """Return the settings of such a search on tsp, which recommends nothing."""
+    given = {"task": "tsp", "method": method, "budget": candidates, "recommend": False, **more}
+    return settings_from_person(given, task=task)
 
 
 class Timed(Behaviours):
@@ -109,23 +106,6 @@ class Timed(Behaviours):
         means = super().means(candidate, groups)
         self.spent_s += time.thread_time() - begun
         return means
-
-
-async def begun_search(settings: Settings, path: Path) -> Search:
-    """Return a search on the null task with a new journal at `path`, which the caller closes."""
-    task, judge = Null(), NullJudge()
-    journal = await SqliteJournal(path).__aenter__()
-    caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
-    search = assemble_search(settings, task, NullProposer(), judge, journal, caps)
-    if search.behaviours.are_kept:
-        search.behaviours.__class__ = Timed
-    search.observe = Meter(search.behaviours)
-    verdict = await judge.evaluate(task.template)
-    template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-    for event in (RunStarted(settings.flat(), {"direction": "minimise"}, "none"), template):
-        await journal.append([event])
-        search.fold(event)
-    return search
 
 
 class Meter:
@@ -154,50 +134,24 @@ def resident_mb() -> float:
 
 async def measure_flatness(method: str, candidates: int) -> None:
     """Run a search to its end in a temporary folder."""
-    settings = settings_from_person({"task": "null", "method": method, "budget": candidates}, task=Null())
-    with tempfile.TemporaryDirectory() as folder:
-        search = await begun_search(settings, Path(folder) / "run.db")
-        await search.run()
-        await search._journal.__aexit__(None, None, None)  # type: ignore[attr-defined]
+    task = TaskReference("tsp").load()
+    with tempfile.TemporaryDirectory() as runs:
+        folder = RunFolder(Path(runs) / "long")
+        async with begun_search(folder, settings_of(method, candidates, task), task, NullJudge()) as search:
+            if search.behaviours.are_kept:
+                search.behaviours.__class__ = Timed
+            search.observe = Meter(search.behaviours)
+            await search.run()
 
 
 COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
 RESUMED = 3
 
 
-class Numbered:
-    """Answers at once with the template and the candidate's number, so that no two programs are equal."""
-
-    def __init__(self, template: str) -> None:
-        self._template = template
-
-    async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the reply; the prompt is not read."""
-        return Reply(f"```python\n{self._template}\n\nweight = {number + 1}\n```\n", "null")
-
-
-class TspJudge(NullJudge):
-    """Gives made-up verdicts, also on a template without `weight`, as if its weight were 0."""
-
-    async def evaluate(self, source: str, *_: object) -> Verdict:
-        """Return the verdict."""
-        return await super().evaluate(source if "weight = " in source else "weight = 0")
-
-
-async def written(folder: RunFolder, settings: Settings) -> None:
-    """Write a run with these settings into the folder, as a search with made-up replies and verdicts records it."""
-    task, judge = TaskReference("tsp").load(), TspJudge()
-    folder.path.mkdir(parents=True)
-    folder.write_settings(settings.flat())
-    async with SqliteJournal(folder.journal) as journal:
-        caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
-        search = assemble_search(settings, task, Numbered(task.template), judge, journal, caps)
-        verdict = await judge.evaluate(task.template)
-        template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-        started = RunStarted(settings.flat(), run_provenance(settings, task), "strong+")
-        await journal.append([started, template])
-        search.fold(started)
-        search.fold(template)
+async def written(folder: RunFolder, method: str, candidates: int) -> None:
+    """Write a run into the folder, as a search with made-up replies and verdicts records it."""
+    task = TaskReference("tsp").load()
+    async with begun_search(folder, settings_of(method, candidates, task), task, NullJudge()) as search:
         await search.run()
 
 
@@ -221,10 +175,9 @@ def resumed(folder: RunFolder, candidates: int, more: int) -> float:
 
 def measure_resuming(method: str, candidates: int) -> None:
     """Write a run, resume it three times, and print the times and their median."""
-    chosen = {"task": "tsp", "method": method, "budget": candidates, "recommend": False}
     with tempfile.TemporaryDirectory() as runs:
         folder = RunFolder(Path(runs) / "long")
-        asyncio.run(written(folder, settings_from_person(chosen, task=TaskReference("tsp").load())))
+        asyncio.run(written(folder, method, candidates))
         size = folder.journal.stat().st_size / 1e6
         seconds = [resumed(folder, candidates, 10 * turn) for turn in range(1, RESUMED + 1)]
     print(f"{method}, {candidates} candidates ({size:.0f} MB): first new evaluation after", end=" ")

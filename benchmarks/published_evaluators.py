@@ -40,6 +40,16 @@ FIRST = ("initial_program", "initial", "init_program")
 _WITH_OWN = ("llm4ad", "eoh", *BY_FILES)
 # Relative difference up to which two scores are equal: sums may have another order.
 _EQUAL = 1e-9
+# Beginning of such code that imports an evaluator's file as `module`, where `name` is that of its class.
+_LOAD = """
+import importlib.util, json, os, sys
+evaluator, program = sys.argv[1:3]
+path, _, name = evaluator.rpartition(":")
+sys.path.insert(0, os.path.dirname(path))
+spec = importlib.util.spec_from_file_location("evaluation", path)
+module = sys.modules["evaluation"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+"""
 # Code that prints the project's own score of a program, as JSON; its arguments are the evaluator and the program.
 _OWN: Mapping[Convention, str] = {
     "openevolve": """
@@ -97,26 +107,12 @@ results = tempfile.mkdtemp() + "/results.json"
 subprocess.run([sys.executable, *sys.argv[1:3], results], check=True, stdout=subprocess.DEVNULL)
 print(json.dumps(json.load(open(results))[sys.argv[3]]))
 """,
-    "llm4ad": """
-import importlib.util, json, os, sys
+    "llm4ad": f"""{_LOAD}
 from llm4ad.base import SecureEvaluator
-evaluator, program = sys.argv[1:3]
-path, _, name = evaluator.rpartition(":")
-sys.path.insert(0, os.path.dirname(path))
-spec = importlib.util.spec_from_file_location("evaluation", path)
-module = sys.modules["evaluation"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
 found = SecureEvaluator(getattr(module, name)()).evaluate_program(open(program).read())
 print(json.dumps(float(found)))
 """,
-    "algodisco": """
-import importlib.util, json, os, sys
-evaluator, program = sys.argv[1:3]
-path, _, name = evaluator.rpartition(":")
-sys.path.insert(0, os.path.dirname(path))
-spec = importlib.util.spec_from_file_location("evaluation", path)
-module = sys.modules["evaluation"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
+    "algodisco": f"""{_LOAD}
 found = getattr(module, name)().evaluate_program(open(program).read())
 print(json.dumps(float(found["score"] if isinstance(found, dict) else found)))
 """,

@@ -34,7 +34,7 @@ from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.verdict import Failure, Sent, Solved, Verdict
 from behavesim.trajectory import unpack
 
-from .harness import Cost, Way, take_turns
+from .harness import Cost, Way, lateness, take_turns
 
 # Source of a task on which a program returns the ten numbers that it is given.
 TASK = '''
@@ -161,12 +161,7 @@ async def cancelled(pool: Pool) -> float:
 async def event_loop_lag(pool: Pool) -> float:
     """Return the 99th percentile of the seconds by which sleeps of 5 ms end late while 400 programs are evaluated."""
     work = asyncio.gather(*[pool.evaluate(TRIVIAL) for _ in range(400)])
-    lags = []
-    while not work.done():
-        start = time.perf_counter()
-        await asyncio.sleep(0.005)
-        lags.append(time.perf_counter() - start - 0.005)
-    return statistics.quantiles(lags, n=100)[98]
+    return statistics.quantiles(await lateness(work, 0.005), n=100)[98]
 
 
 async def scaling(task: TaskReference) -> None:

@@ -41,22 +41,20 @@ from behavesim.base.notices import on_stderr
 from behavesim.cluster.protocol import BEAT_S, HANDSHAKE, SMALL, Line, LineLost, as_values
 from behavesim.cluster.runner import Cluster
 from behavesim.cluster.task_files import platform_facts
-from behavesim.engine.admission import run_provenance, settings_from_person
-from behavesim.engine.build import assemble_search
-from behavesim.engine.caps import Caps
 from behavesim.sandbox.connection import RawResult
 from behavesim.sandbox.frames import decode, encode_solutions
 from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import ProcessEnd
 from behavesim.sandbox.referee import verdict_on
-from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply, RunResumed, RunStarted
+from behavesim.state.events import RunResumed
 from behavesim.state.protocols import Judge
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference, instances_of
 from behavesim.task.verdict import Failure, Solved, Verdict
+
+from .long_runs import begun_search, settings_of
 
 CITIES, INSTANCES, FRAMES = 50, 5, 200
 
@@ -145,17 +143,6 @@ async def play(workers: int, seconds: float) -> None:
     print(json.dumps([player.received, player.sent]), flush=True)
 
 
-class Numbered:
-    """Answers at once with the template and the candidate's number, so that no two programs are equal."""
-
-    def __init__(self, template: str) -> None:
-        self._template = template
-
-    async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the reply; the prompt is not read."""
-        return Reply(f"```python\n{self._template}\n\nweight = {number + 1}\n```\n", "null")
-
-
 class Idle:
     """A judge that does nothing: its verdicts were made before, of the frames that come otherwise."""
 
@@ -191,19 +178,8 @@ def threads() -> dict[str, float]:
 
 async def searched(folder: RunFolder, task: Task, judge: Judge, method: str, candidates: int, window: int) -> Measured:
     """Search with a judge and replies that cost nothing, and return what that took."""
-    given = {"task": "tsp", "method": method, "budget": candidates, "window": window, "recommend": False}
-    settings = settings_from_person(given, task=task)
-    caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
-    folder.path.mkdir(parents=True)
-    folder.write_settings(settings.flat())
-    async with SqliteJournal(folder.journal) as journal:
-        search = assemble_search(settings, task, Numbered(task.template), judge, journal, caps)
-        verdict = await judge.evaluate(task.template)
-        assert isinstance(verdict, Verdict), verdict
-        template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-        for event in (RunStarted(settings.flat(), run_provenance(settings, task), "strong+"), template):
-            await journal.append([event])
-            search.fold(event)
+    settings = settings_of(method, candidates, task, window=window)
+    async with begun_search(folder, settings, task, judge) as search:
         wall, before = time.perf_counter(), threads()
         await search.run()
         took = time.perf_counter() - wall, {name: cpu_s - before[name] for name, cpu_s in threads().items()}

@@ -36,7 +36,7 @@ from tslearn.metrics import _dtw as tslearn_dtw
 from behavesim.similarity import Archive, BehaveSim
 from behavesim.trajectory import Trajectory
 
-from .harness import interleaved, repeated
+from .harness import interleaved, lateness, repeated
 
 CITIES, INSTANCES, ARCHIVE = 50, 5, 10_000
 RNG = np.random.default_rng(2024)
@@ -170,19 +170,14 @@ async def longest_block(rounds: int) -> float:
         Archive(algorithm(member) for member in tours(ARCHIVE, INSTANCES, CITIES)),
         tours(1, INSTANCES, CITIES),
     )
-    m, candidate, lags = BehaveSim(CITIES, clip=False), algorithm(x), [0.0]
+    m, candidate = BehaveSim(CITIES, clip=False), algorithm(x)
     m.one_vs_many(candidate, archive)
 
     async def compare() -> None:
         for _ in range(rounds):
             await asyncio.to_thread(m.one_vs_many, candidate, archive)
 
-    comparing = asyncio.create_task(compare())
-    while not comparing.done():
-        start = time.perf_counter()
-        await asyncio.sleep(0.001)
-        lags.append(time.perf_counter() - start - 0.001)
-    return max(lags)
+    return max(await lateness(asyncio.create_task(compare()), 0.001))
 
 
 def growth(rounds: int) -> Iterator[str]:

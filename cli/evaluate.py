@@ -15,7 +15,7 @@ from behavesim.application.launch import task_settings
 from behavesim.base.errors import DistanceError, UsageError
 from behavesim.base.text import one_line
 from behavesim.code_similarity.metric import NAMES
-from behavesim.reports.charts import check_figure
+from behavesim.reports.chart import check_figure
 from behavesim.reports.figures import heatmap
 from behavesim.reports.terminal import show
 from behavesim.sandbox.limits import Limits

@@ -19,8 +19,8 @@ from behavesim.application.evaluator_task import KINDS, Made, Wanted, task_file
 from behavesim.application.repository import WantedRepository
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
+from behavesim.evaluators.description import describe_evaluator
 from behavesim.evaluators.detection import annotation_of, convention_of, is_class
-from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.templates import Called, call_evaluator
 from behavesim.programs.edits import Frame
 from behavesim.programs.functions import functions_in
@@ -98,6 +98,13 @@ ShowOption = Annotated[
 ]
 
 
+# The options that belong to an evaluator, by the fields of Wanted, whose names commands give their parameters.
+_FLAGS = {
+    **{"program": "--program", "configuration": "--evaluator-config", "edits": "--edits"},
+    **{"is_minimised": "--minimise", "best_known": "--best-known", "bound": "--bound", "metric": "--metric"},
+}
+
+
 @contextmanager
 def open_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Iterator[Made]:
     """Yield the task that a command is about: `task`, a name or path, or the file made for an evaluator.
@@ -122,22 +129,15 @@ def open_task(task: str | None, options: Mapping[str, Any], runs: Path) -> Itera
 
 def _read_options(options: Mapping[str, Any]) -> Wanted | None:
     """Return what the options say of an evaluator; None if they name no evaluator."""
-    evaluator = options.get("evaluator")
-    flags = {"--program": "program", "--evaluator-config": "evaluator_config", "--edits": "edits"}
-    given = [flag for flag, name in {**flags, "--minimise": "minimise"}.items() if options.get(name)]
-    repository = _read_repository(options)
-    numbers = {"--best-known": options.get("best_known"), "--bound": options.get("bound")}
-    given += [flag for flag, value in {**numbers, "--metric": options.get("metric")}.items() if value is not None]
+    evaluator, repository = options.get("evaluator"), _read_repository(options)
+    given = {name: options[name] for name in _FLAGS if options.get(name) is not None and options[name] is not False}
     if evaluator is None and repository is None:
         if given:
-            raise UsageError(f"{given[0]} belongs to an evaluator; name it with --evaluator")
+            raise UsageError(f"{_FLAGS[next(iter(given))]} belongs to an evaluator; name it with --evaluator")
         return None
-    program, configuration, edits = (options.get(name) for name in flags.values())
     # old releases of Typer, such as 0.19, give texts here: they make paths of them for the command alone
-    program, configuration = program and Path(program), configuration and Path(configuration)
-    is_minimised, metric = bool(options.get("minimise")), options.get("metric") or ""
-    best_known, bound = numbers.values()
-    return Wanted(evaluator or "", program, configuration, edits, is_minimised, best_known, bound, metric, repository)
+    given |= {name: Path(given[name]) for name in ("program", "configuration") if name in given}
+    return Wanted(evaluator or "", repository=repository, **given)
 
 
 def _read_repository(options: Mapping[str, Any]) -> WantedRepository | None:
@@ -146,8 +146,8 @@ def _read_repository(options: Mapping[str, Any]) -> WantedRepository | None:
         if command or show:
             raise UsageError(f"{'--command' if command else '--show'} belongs to a repository; name it with --repo")
         return None
-    own = ("evaluator", "program", "evaluator_config")
-    if used := [f"--{name.replace('_', '-')}" for name in own if options.get(name)]:
+    own = {"evaluator": "--evaluator", **{name: _FLAGS[name] for name in ("program", "configuration")}}
+    if used := [flag for name, flag in own.items() if options.get(name)]:
         raise UsageError(f"--repo brings its program and --command its evaluator; leave {used[0]} out")
     if not (command or "").strip():
         raise UsageError('--repo needs the command that prints the score; add --command "make score"')

@@ -166,10 +166,7 @@ def _is_lost() -> bool:
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return the replacement of the character that an encoding lacks, and the index where encoding continues.
-
-    It is the sign of _SIGNS, or an escape such as "\\u2713" for any other character.
-    """
+    """Return the replacement of the character that an encoding lacks, and the index where encoding continues."""
     assert isinstance(error, UnicodeEncodeError)
     sign = _SIGNS.get(error.object[error.start])
     if sign is None:
@@ -187,10 +184,7 @@ def _reopen_closed_streams() -> None:
 
 
 def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
-    """Return stdout (1) or stderr (2) as a text stream, in the encoding of `before` or, if that is None, the locale's.
-
-    It is flushed after each line, except stdout if that is not a terminal.
-    """
+    """Return stdout (1) or stderr (2) as a text stream, in the encoding of `before` or else of the locale."""
     encoding = None if before is None else before.encoding
     by_line = number == 2 or os.isatty(number)
     buffer: io.BufferedWriter = io.BufferedWriter(Output(number))

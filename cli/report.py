@@ -17,14 +17,13 @@ from behavesim.analysis.run import Run
 from behavesim.application.evaluation import reports_of
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import count_noun
-from behavesim.reports.charts import check_charts, write_charts
+from behavesim.reports.chart import check_charts, write_charts
 from behavesim.reports.comparison_sections import COMPARISON, FIRST_SECTIONS, comparison_sections, remarks
 from behavesim.reports.figures import paper_charts
 from behavesim.reports.files import json_document, write_csv
 from behavesim.reports.markup import latex, markdown
 from behavesim.reports.sections import RUN, Section, first_screen, run_sections
 from behavesim.reports.terminal import show_sections
-from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, Runs, RunsDir, Shifted, Workers, figures_option, folders_of
 from .output import busy, print_json, tell
@@ -134,7 +133,8 @@ def report(
     metrics = available_metrics(metric or ())
     folders = folders_of(runs_dir, runs)
     _refuse_unknown(names, len(folders))  # before a journal is read, which may take long
-    loaded = _load_runs(folders)
+    busy(f"reading {folders[0].run if len(folders) == 1 else count_noun(len(folders), 'run')}")
+    loaded = [Run.load(folder) for folder in folders]
     unseen: list[Unseen] = ["held-out", "shifted"] if shifted else ["held-out"] if held_out else []
     reports = asyncio.run(reports_of(loaded, tell, unseen, workers))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished, against=against)
@@ -177,17 +177,10 @@ def _refuse_unknown(names: Sequence[str], runs: int) -> None:
         raise UsageError(f"--only: unknown section {name!r}; {hint}")
 
 
-def _load_runs(folders: Sequence[RunFolder]) -> list[Run]:
-    """Read runs from their journals, and say so on stderr if that is a terminal."""
-    busy(f"reading {folders[0].run if len(folders) == 1 else count_noun(len(folders), 'run')}")
-    return [Run.load(folder) for folder in folders]
-
-
 def _write(
     compared: RunComparison, loaded: Sequence[Run], csv: Path | None, html: Path | None, figures: Path | None, axis: str
 ) -> bool:
     """Write the files that were asked for, and say on stderr which; return whether there were any."""
-    # A path that is None was not asked for.
     if csv is not None:
         tell(f"wrote {', '.join(write_csv(compared, csv))} to {csv.resolve()}")
     if html is not None:

@@ -267,9 +267,9 @@ def run(
     task: TaskOrNone = None,
     evaluator: EvaluatorOption = None,
     program: ProgramOption = None,
-    evaluator_config: ConfigurationOption = None,
+    configuration: ConfigurationOption = None,
     edits: EditsOption = None,
-    minimise: MinimiseOption = False,
+    is_minimised: MinimiseOption = False,
     best_known: BestKnownOption = None,
     bound: BoundOption = None,
     metric: MetricOption = None,
@@ -394,7 +394,7 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
     # the run began.
     run, has_begun = launch.folder.argument, launch.folder.has_begun
     try:
-        ended = session.execute_launch(launch, work)
+        ended = session.run_until_asked_to_end(work, launch.requests.abandon)
     except KeyboardInterrupt:
         if not has_begun():
             tell("interrupted before the run began; nothing is left behind")

@@ -89,7 +89,7 @@ def init(
         str | None, typer.Option("--evaluator", metavar="E", help="An evaluator to write the file around.")
     ] = None,
     program: ProgramOption = None,
-    minimise: MinimiseOption = False,
+    is_minimised: MinimiseOption = False,
     metric: MetricOption = None,
     like: Annotated[
         Kind, typer.Option("--like", help="What a program does in it; each kind is a file that works as written.")
@@ -103,7 +103,7 @@ def init(
     if evaluator is None:
         write_example("task", name, EXAMPLES[like])
     else:
-        write_around(name, evaluator, program, minimise, metric or "")
+        write_around(name, evaluator, program, is_minimised, metric or "")
 
 
 @task.command("check")
@@ -114,8 +114,8 @@ def check(
     ] = None,
     evaluator: EvaluatorOption = None,
     program: ProgramOption = None,
-    evaluator_config: ConfigurationOption = None,
-    minimise: MinimiseOption = False,
+    configuration: ConfigurationOption = None,
+    is_minimised: MinimiseOption = False,
     metric: MetricOption = None,
     assignments: Assignments = None,
     runs_dir: RunsDir = RUNS,

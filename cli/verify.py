@@ -90,7 +90,9 @@ def text(found: Verification, argument: str) -> str:
         f"checked: {found.events} events, {found.decisions} decisions derived again, {found.evaluations} programs run "
         f"again, {found.copies} results of programs that had been run before"
     )
-    lines = [checked, *_unchecked_lines(found.unchecked)]
+    lines = [checked]
+    # each reason why results were not checked, with how many, and why that is fine
+    lines += [f"not checked: {count} {NOT_CHECKED.get(reason, reason)}" for reason, count in found.unchecked.items()]
     if found.fresh:
         lines.append(
             f"recommended on {found.fresh} fresh instances: the run had not used them, and the journal named them "
@@ -102,26 +104,17 @@ def text(found: Verification, argument: str) -> str:
     first = found.differences[0]
     subject = "" if first.candidate is None else f" of candidate {first.candidate}"
     lost = sum(each.expected == LOST_REPLY for each in found.differences)
+    because = f"; {lost} because a reply was lost, which --salvage could not read. The others may follow from that"
+    because = because if lost else ""
     return "\n".join(
         [
-            f"run {found.run} differs in {count_noun(len(found.differences), 'event')}{_lost_in_words(lost)}",
+            f"run {found.run} differs in {count_noun(len(found.differences), 'event')}{because}",
             f"first at event {first.seq} ({first.event}{subject}):",
             f"  expected {first.expected}",
             f"  recorded {first.recorded}",
             *lines,
         ]
     )
-
-
-def _lost_in_words(lost: int) -> str:
-    """Return what to add to the number of differences if `lost` of them are replies that could not be recovered."""
-    said = f"; {lost} because a reply was lost, which --salvage could not read. The others may follow from that"
-    return said if lost else ""
-
-
-def _unchecked_lines(unchecked: Mapping[str, int]) -> list[str]:
-    """Return a line for each reason why results were not checked, with how many, and why that is fine."""
-    return [f"not checked: {count} {NOT_CHECKED.get(reason, reason)}" for reason, count in unchecked.items()]
 
 
 # `behavesim verify --salvage`, or `behavesim recover`.

@@ -86,9 +86,8 @@ class OnlineBinPacking(Drawn, DecisionTask):
     seed, kinds = 2024, SIZES
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Items:
+    def draw(random: Random, count: int, *uniform: int) -> Items:
         """Return so many items: Weibull distributed (shape 3, scale 45), rounded into 1…100, or uniform in a range."""
-        count, *uniform = kind
         if uniform:
             least, most = uniform
             return _items(random.randint(least, most + 1, count))

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from behavesim_tasks.best_known import ORDER, Known
@@ -68,11 +68,8 @@ class Drawn(Task):
     """Seed of the search instances, and one more for each later split."""
     kinds: Sizes
     """For each split a tuple for each of its instances, with which `draw` is called."""
-
-    @staticmethod
-    @abstractmethod
-    def draw(random: Random, *kind: Any) -> Any:
-        """Draw one instance of a kind with a generator."""
+    draw: ClassVar[Callable[..., Any]]
+    """Static method that draws one instance of a kind: `draw(random, *kind)`."""
 
     def instances(self, split: Split) -> Sequence[Any]:
         """Return the instances of a split, drawn in order by one generator."""

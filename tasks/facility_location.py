@@ -1,7 +1,6 @@
 """Facility location without capacities, by priority: a program ranks the sites that could open next."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
@@ -71,13 +70,12 @@ class FacilityLocation(Drawn, DecisionTask):
     seed, kinds = 8024, SIZES
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Sites:
+    def draw(random: Random, sites: int, customers: int) -> Sites:
         """Return an instance of these sizes, drawn too hard for integer programming within the time limit.
 
         No cost says anything of another, as in the class "uniform" of Kochetov and Ivanenko (2003): relaxations of
         places in the plane are nearly whole, and theirs are not.
         """
-        sites, customers = kind
         opening = random.randint(2000, 4001, size=sites).astype(np.int64)
         return Sites(opening, random.randint(0, 10_001, size=(sites, customers)).astype(np.int64))
 

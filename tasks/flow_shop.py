@@ -1,7 +1,5 @@
 """The permutation flow shop, constructively: a program chooses which job comes next on all machines."""
 
-from typing import Any
-
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import FLOW_SHOP
@@ -64,9 +62,8 @@ class FlowShop(Drawn, DecisionTask):
     seed, kinds = 7124, SEEDS
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Integers:
+    def draw(random: Random, jobs: int, machines: int, _: int) -> Integers:
         """Return times of so many jobs on so many machines, (jobs, machines) int64, by a seed of Taillard's drawn."""
-        jobs, machines, _ = kind
         return draw_times(int(random.randint(1, 2**31 - 1)), machines, jobs).T.copy()
 
     def instances(self, split: Split) -> list[Integers]:

@@ -3,8 +3,8 @@
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import GRAPH_COLOURING
-from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Sizes
-from behavesim_tasks.graphs import Graph, draw_graph
+from behavesim_tasks.decisions import Function, Integers, Sizes
+from behavesim_tasks.graphs import Graph, GraphTask
 
 from behavesim.task import Solution, as_permutation, first_greatest
 
@@ -42,7 +42,7 @@ GRAPHS: Sizes = {
 }
 
 
-class GraphColouring(Drawn, DecisionTask):
+class GraphColouring(GraphTask):
     """Colour the vertices of a graph with few colours, so that joined vertices differ.
 
     At each step the function receives the graph, the colours so far and the vertices that have none. It returns a
@@ -50,7 +50,6 @@ class GraphColouring(Drawn, DecisionTask):
     is the mean number of colours: the fewer the better.
     """
 
-    kind = "priority"
     search_size = "8 graphs of 49 to 100 vertices"
     template = TEMPLATE
     rules = """\
@@ -67,11 +66,6 @@ class GraphColouring(Drawn, DecisionTask):
     score_scale = 0.5
 
     seed, kinds = 9024, GRAPHS
-    draw = staticmethod(draw_graph)
-
-    def in_words(self, instance: Graph, decision: int) -> str:
-        """Return the vertex `decision` as a phrase such as "vertex 7, of 12 neighbours"."""
-        return f"vertex {decision}, of {instance[decision].sum()} neighbours"
 
     def solve(self, function: Function, instance: Graph) -> Solution:
         """Return the vertices in colouring order, (vertices,) int64; raises InvalidSolution for unusable priorities."""

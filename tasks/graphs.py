@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from behavesim_tasks.decisions import Random
+from behavesim_tasks.decisions import DecisionTask, Drawn, Random
 from numpy.typing import NDArray
 
 # Whether two vertices are neighbours, (vertices, vertices) bool: symmetric, with False on the diagonal.
@@ -44,3 +44,14 @@ def queens_graph(side: int) -> Graph:
     lines = [row, column, row + column, row - column]
     joined = np.any([line[:, None] == line for line in lines], axis=0)
     return np.asarray(joined & ~np.eye(side * side, dtype=bool))
+
+
+class GraphTask(Drawn, DecisionTask):
+    """A task whose instances are graphs, and whose decisions are vertices by their priorities."""
+
+    kind = "priority"
+    draw = staticmethod(draw_graph)
+
+    def in_words(self, instance: Graph, decision: int) -> str:
+        """Return the vertex `decision` as a phrase such as "vertex 7, of 12 neighbours"."""
+        return f"vertex {decision}, of {instance[decision].sum()} neighbours"

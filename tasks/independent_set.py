@@ -3,8 +3,8 @@
 import numpy as np
 from behavesim_tasks import grammars
 from behavesim_tasks.best_known import INDEPENDENT_SET
-from behavesim_tasks.decisions import DecisionTask, Drawn, Function, Integers, Sizes
-from behavesim_tasks.graphs import Graph, draw_graph
+from behavesim_tasks.decisions import Function, Integers, Sizes
+from behavesim_tasks.graphs import Graph, GraphTask
 
 from behavesim.task import InvalidSolution, Solution, as_subset, first_greatest
 
@@ -35,7 +35,7 @@ GRAPHS: Sizes = {
 }
 
 
-class IndependentSet(Drawn, DecisionTask):
+class IndependentSet(GraphTask):
     """Find large sets of vertices of a graph, no two of them neighbours.
 
     At each step the function receives which of the vertices that can still join are neighbours. It returns a priority
@@ -43,7 +43,6 @@ class IndependentSet(Drawn, DecisionTask):
     number of vertices in the set: the more the better.
     """
 
-    kind = "priority"
     search_size = "8 graphs of 100 to 200 vertices"
     template = TEMPLATE
     rules = """\
@@ -58,11 +57,6 @@ class IndependentSet(Drawn, DecisionTask):
     score_scale = 1.0
 
     seed, kinds = 10024, GRAPHS
-    draw = staticmethod(draw_graph)
-
-    def in_words(self, instance: Graph, decision: int) -> str:
-        """Return the vertex `decision` as a phrase such as "vertex 7, of 12 neighbours"."""
-        return f"vertex {decision}, of {instance[decision].sum()} neighbours"
 
     def solve(self, function: Function, instance: Graph) -> Solution:
         """Return the vertices as they join the set, (joined,) int64; raises InvalidSolution for unusable priorities."""

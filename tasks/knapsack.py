@@ -1,7 +1,6 @@
 """The knapsack with several resources, by priority: a program ranks the items that still fit."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
@@ -72,9 +71,8 @@ class Knapsack(Drawn, DecisionTask):
     seed, kinds = 4024, SIZES
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Items:
+    def draw(random: Random, items: int, resources: int, tightness: float) -> Items:
         """Return an instance of these sizes, drawn as Chu and Beasley (1998) do: values follow weights loosely."""
-        items, resources, tightness = kind
         weights = random.randint(1, 1001, size=(items, resources)).astype(np.int64)
         values = (weights.mean(axis=1) + random.randint(1, 501, size=items)).astype(np.int64)
         return Items(values, weights, (tightness * weights.sum(axis=0)).astype(np.int64))

@@ -1,7 +1,6 @@
 """Bin packing with all items known: a program chooses what goes next into the open bin."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
@@ -71,12 +70,11 @@ class OfflineBinPacking(Drawn, DecisionTask):
     seed, kinds = 7024, SIZES
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Items:
+    def draw(random: Random, name: str, items: int) -> Items:
         """Return items of uniform sizes or triplets, drawn as Falkenauer (1996) does; greatest first.
 
         Three items of "triplets" fill a bin exactly: their number is rounded up to a multiple of 3.
         """
-        name, items = kind
         if name == "uniform":
             return Items(-np.sort(-random.randint(20, 101, size=items).astype(np.int64)), 150)
         sizes: list[int] = []

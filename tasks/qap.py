@@ -1,7 +1,6 @@
 """Quadratic assignment, by priority: a program ranks the placements of a facility at a location."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
@@ -72,12 +71,11 @@ class QuadraticAssignment(Drawn, DecisionTask):
     seed, kinds = 11024, SIDES
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Sites:
+    def draw(random: Random, height: int, width: int) -> Sites:
         """Return an instance on a grid of these sides, drawn as Nugent, Vollmann and Ruml (1968) do.
 
         A flow is 0 with probability 1/3, else 1 to 10. Distances go along the grid's lines.
         """
-        height, width = kind
         row, column = np.divmod(np.arange(height * width), width)
         distances = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
         flows = np.triu(random.randint(1, 11, size=distances.shape) * (random.rand(*distances.shape) < 2 / 3), 1)

@@ -1,7 +1,6 @@
 """Set cover, by priority: a program ranks the sets that cover something new."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
@@ -74,12 +73,11 @@ class SetCover(Drawn, DecisionTask):
     seed, kinds = 6024, SIZES
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Sets:
+    def draw(random: Random, elements: int, sets: int) -> Sets:
         """Return an instance of these sizes, drawn too hard for integer programming within the time limit.
 
         Every element is in COVERED_BY sets, as in Steiner triples, whose covers Fulkerson and others (1974) found hard.
         """
-        elements, sets = kind
         covers = np.zeros((sets, elements), bool)
         for element in range(elements):
             covers[random.choice(sets, COVERED_BY, replace=False), element] = True

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from behavesim_tasks import grammars
@@ -110,9 +109,8 @@ class RoutingWithTimeWindows(Drawn, RoutingTask):
     seed, kinds = 12024, SIZES
 
     @staticmethod
-    def draw(random: Random, *kind: Any) -> Customers:
+    def draw(random: Random, size: int) -> Customers:
         """Return so many places uniform in the unit square, with windows that a vehicle sent straight meets."""
-        (size,) = kind
         places, demands, distances = draw_nodes(random, "uniform", size)
         widths = np.array(WIDTHS)[random.randint(0, len(WIDTHS), size=size)]
         latest = DAY - SERVICE - distances[1:, 0]

@@ -99,8 +99,7 @@ def top(run: Run) -> tuple[TopProgram, ...]:
 
 
 def _ranks(programs: Sequence[Candidate], template: Candidate | None) -> list[int]:
-    """Return the rank of each program, best first; it is that of the one before unless the best of that rank is told
-    apart from it."""
+    """Return the rank of each program, best first; those that are not told apart from the best of a rank share it."""
     ranks: list[int] = []
     for place, program in enumerate(programs, 1):
         first = programs[ranks[-1] - 1] if ranks else program

@@ -90,7 +90,8 @@ def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
     Raises UsageError if one does not exist or has no program, or if the task fails to put a step in words.
     """
     one, other = run.candidate(a), run.candidate(b)
-    diff = _diff(one, other)
+    left, right = (_source(each).rstrip("\n").split("\n") for each in (one, other))
+    diff = "\n".join(unified_diff(left, right, _name(one.candidate), _name(other.candidate), lineterm=""))
     are_feasible = one.status == other.status == "feasible"
     similarity, instances = _behaviour(run, one, other) if are_feasible else (None, ())
     sides = _side(run, one), _side(run, other)
@@ -113,11 +114,6 @@ def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple
 
 def _name(number: int) -> str:
     return "template" if number == TEMPLATE else f"candidate {number}"
-
-
-def _diff(one: Candidate, other: Candidate) -> str:
-    left, right = (_source(each).rstrip("\n").split("\n") for each in (one, other))
-    return "\n".join(unified_diff(left, right, _name(one.candidate), _name(other.candidate), lineterm=""))
 
 
 def _source(candidate: Candidate) -> str:

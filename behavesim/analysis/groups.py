@@ -56,7 +56,7 @@ class RunGroup:
         runs = [run.improvements for run in self.runs]
         if across == "asked":
             # tuned candidates have numbers, too, which `summary.asked` does not count
-            asked = [run.summary.asked if run.run is None else run.run.state.asked for run in self.runs]
+            asked = [run.run.state.asked for run in self.runs]
             return mean_convergence(runs, min(asked), by_gap)
         costs = [[each[across] for each in run.moments] for run in self.runs]
         used = [[cost for cost in each if cost is not None] for each in costs]
@@ -131,7 +131,6 @@ def group_runs(runs: Sequence[RunReport]) -> list[RunGroup]:
 
 def _conditions(run: RunReport) -> str:
     """Return a key, as JSON, that is equal for runs of one group."""
-    # It holds the budget, the versions, the scores' source, and all settings but the seed that can change results.
     # settings that cannot change results, such as the number of workers, set no groups apart
     kept = {name: value for name, value in _decisive(run).items() if name != "seed"}
     return json.dumps([kept, run.origin.versions, run.summary.score_source], sort_keys=True)

@@ -69,7 +69,7 @@ class Metric:
         try:
             found = self.of(run)
             is_finite = isinstance(found, Real) and math.isfinite(found)
-        except RAISED as error:  # `of` may be a user's own function
+        except RAISED as error:  # of a user's own function: else no message would name metric and run
             raise self._failure(run, f"raised {type(error).__name__}: {error}") from error
         if found is None:
             return None

@@ -64,17 +64,15 @@ LONGEST_LOOK_S = 1.0
 UNMEASURED = "programs are not compared"
 # What a report has if the run has no programs or its behaviours cannot be measured.
 NONE_CHOSEN = Portfolio(TOP, ())
-NO_CLUSTERS = Clustering()
-NO_DIVERSITY = Diversity((), None)
 
 
 @dataclass(frozen=True)
 class Details:
     """The parts of a report that only views of a single run show; `has_held_out` is True if that is unknown."""
 
-    clustering: Clustering = NO_CLUSTERS
-    diversity: Diversity = NO_DIVERSITY
-    has_held_out: bool = True
+    clustering: Clustering
+    diversity: Diversity
+    has_held_out: bool
     notes: tuple[str, ...] = ()
 
 
@@ -101,16 +99,14 @@ class RunReport:
     shifted: HeldOut | None = None
     notes: tuple[str, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict)
-    # The run itself, for sections that show more than this; None for a report that was made without one.
-    run: Run | None = field(default=None, repr=False, compare=False)
+    # The run itself, for sections that show more than this.
+    run: Run = field(kw_only=True, repr=False, compare=False)
 
     @cached_property
     def details(self) -> Details:
         """Clusters and diversity, computed at first use: a comparison of 100 runs, which shows none, is faster."""
         run = self.run
-        if run is None:
-            return Details()
-        nothing = NO_CLUSTERS, Diversity((None,) * len(run.state.islands), None)
+        nothing = Clustering(), Diversity((None,) * len(run.state.islands), None)
         # held-out instances are made only to see if there are any
         has_held_out, _ = try_or_note(
             lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, ""
@@ -137,8 +133,8 @@ class RunReport:
 
     @cached_property
     def moments(self) -> list[Mapping[str, float | None]]:
-        """What the run had used after each candidate, as `operators.moments` returns it; empty without the run."""
-        return [] if self.run is None else moments(self.run)
+        """What the run had used after each candidate, as `operators.moments` returns it."""
+        return moments(self.run)
 
     @property
     def all_notes(self) -> tuple[str, ...]:
@@ -157,6 +153,7 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
     (over_time, chosen), why = try_or_note(lambda: (diversity_over_time(run), run.portfolio(TOP)), nothing, UNMEASURED)
     versions = {name: run.started.provenance.get(name) for name in ("task", "instances", "template")}
     return RunReport(
+        run=run,
         origin=Origin(run.folder.path, run.settings, versions, run.beginning),
         summary=summary(run),
         convergence=convergence(run),
@@ -171,7 +168,6 @@ def report(run: Run, unseen: Mapping[Unseen, HeldOut | None] | None = None) -> R
         held_out=unseen.get("held-out"),
         shifted=unseen.get("shifted"),
         notes=why,
-        run=run,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from behavesim.application.repository import CheckedOut, WantedRepository, checked_out
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file, storable
+from behavesim.evaluators.description import describe_evaluator
 from behavesim.evaluators.detection import (
     Configuration,
     convention_of,
@@ -23,7 +24,6 @@ from behavesim.evaluators.detection import (
     read_configuration,
     takes_number,
 )
-from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.needs import environment_for, root_of
 from behavesim.evaluators.scores import averaged, silent_failure
 from behavesim.evaluators.templates import (
@@ -224,13 +224,10 @@ def _task_file(
 
 
 def _program_beside(convention: Convention, place: str) -> Path | None:
-    """Return the one file beside an evaluator's that is called as first programs are; None if there is not just one.
-
-    SkyDiscover has the evaluator in a folder `evaluator`, beside the program.
-    """
+    """Return the one file beside an evaluator's that is called as first programs are; None if there is not just one."""
     if convention in (*_CLASSES, *BY_FILES, "command"):  # these have a template, or no folder of their own
         return None
-    here = Path(place).parent
+    here = Path(place).parent  # SkyDiscover has a folder `evaluator` beside the program
     for folder in [here, here.parent] if here.name in COMMONPLACE else [here]:
         found = [path for path in folder.iterdir() if path.is_file() and path.stem in FIRST_PROGRAMS]
         if found:

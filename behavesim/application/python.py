@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from behavesim.analysis.convergence import Checkpoint
     from behavesim.analysis.summary import Summary
-    from behavesim.reports.charts import Chart
+    from behavesim.reports.chart import Chart
     from behavesim.reports.figures import Plots
     from behavesim.reports.sections import Section
 

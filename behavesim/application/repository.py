@@ -232,7 +232,7 @@ def _check_out(top: Path, commit: str, shown: dict[str, str], place: Path) -> No
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         draft.rename(place)
-    except BaseException:
+    except BaseException:  # Ctrl-C too: else the half-written copy would stay
         shutil.rmtree(draft, ignore_errors=True)
         raise
 

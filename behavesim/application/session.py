@@ -211,14 +211,6 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
     return Ended("finished", run)
 
 
-def execute_launch(launch: Launch, session: Coroutine[Any, Any, Ended]) -> Ended:
-    """Run a session of the launch in a process that has no other work, and return its end; raises what it raises.
-
-    The second signal to end gives up the replies under way (`run_until_asked_to_end`).
-    """
-    return run_until_asked_to_end(session, launch.requests.abandon)
-
-
 def end_interrupted(launch: Launch) -> Ended:
     """Return the end of a session that was cancelled, with the run as it was left."""
     return Ended("interrupted", _read(launch))

@@ -168,7 +168,7 @@ class Tracking:
     def _failures_named(self) -> Iterator[None]:
         try:
             yield
-        except Exception as error:
+        except Exception as error:  # a tracker raises what it likes: else nobody would say how to add what it lacks
             said = one_line(f"{type(error).__name__}: {error}", 300)
             raise BehavesimError(self._lacking(f"did not take all of the run ({said})")) from error
 

@@ -101,7 +101,6 @@ async def on_answers(task: Task, judge: SandboxJudge, template: Verdict) -> Asyn
 
 def _finding(task: Task, forged: ForgedProgram, verdict: Verdict | Failure, honest: float) -> Finding:
     """Return a finding on a program of forged answers, whose verdict is given; `honest` is the template's score."""
-    # It is a warning if the program scores better.
     if isinstance(verdict, Failure):
         said = one_line(f"refused ({verdict.reason}): {verdict.message}", LONGEST)
         return Finding(forged.what, "ok", said, SECTION)

@@ -78,7 +78,7 @@ def check_instances_unchanged(task: Task) -> Finding:
             copy = deepcopy(instance)
             before = value_hash(copy)
             task.solve(namespace[task.entry_point], copy)
-        except Exception as error:
+        except Exception as error:  # of the task's own code: else the check would end in its traceback
             raise task_error(task, "solve", error) from error
         if value_hash(copy) != before:
             advice = "let it work on a copy: the function would see what is left of the instance"
@@ -251,8 +251,7 @@ def smallest_real_difference(task: Task, template: Verdict, changes: Sequence[Ch
 
 
 def _first_difference_in_words(words: InWords, template: Verdict, changed: Verdict) -> str:
-    """Return a sentence on where the template and a changed program part on one instance."""
-    # Of the instances on which they behave differently it is the one on which their scores differ most.
+    """Return a sentence on where template and changed program part, on the instance whose scores differ most."""
     pairs = list(zip(template.trajectories, changed.trajectories, strict=True))
     steps = {at: step for at, pair in enumerate(pairs) if (step := first_difference(*pair)) is not None}
     at = max(steps, key=lambda at: abs(template.scores[at] - changed.scores[at]))
@@ -271,10 +270,7 @@ def _advice(task: Task) -> str:
 
 
 def _changed_lines(task: Task, changed: str) -> str:
-    """Return up to LINES lines that differ between template and program, after "- " the old ones, after "+ " the new.
-
-    Of Python they are lines of `_code`.
-    """
+    """Return up to LINES lines in which template and program differ, after "- " the old ones, after "+ " the new."""
     read = _code if task.suffix == ".py" else str
     before, after = (read(source).splitlines() for source in (task.template, changed))
     lines = unified_diff(before, after, n=0, lineterm="")
@@ -292,8 +288,7 @@ def _code(source: str) -> str:
 
 
 def _spread(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the standard deviation of two programs' differences on each instance."""
-    # It is 0 for one instance, or if it is no more than rounding errors (ROUNDING).
+    """Return the standard deviation of two programs' differences over instances, 0 if it may be rounding alone."""
     differences = [a - b for a, b in zip(one, other, strict=True)]
     spread = stdev(differences) if len(differences) > 1 else 0.0
     return spread if spread > ROUNDING * max(map(abs, one)) else 0.0

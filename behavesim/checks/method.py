@@ -92,8 +92,7 @@ class Watched(Method[Any]):
         return self._decide_twice("register", state, lambda: self._method.register(state, behaviours, candidate))
 
     def _decide_twice(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
-        """Return what `decide` does, the watched method's decision of this name."""
-        # It is called twice.
+        """Return what `decide` does, the watched method's decision of this name; it is called twice."""
         # these two are frozen, and copying them would take most of the time
         frozen = {id(given): given for given in (self.settings, self.context)}
         before, own = _snapshot(state), deepcopy(vars(self._method), frozen)
@@ -369,7 +368,6 @@ async def examine_method(method: str) -> AsyncIterator[Finding]:
 
 def _check_docstrings(method: type[Method[Any]]) -> Finding:
     """Return a finding on whether the class of a method and all its settings have docstrings; a warning if not."""
-    # It is a warning too if the file still has a mark of the example that `method init` copies.
     silent = [name for name, _, text in describe_settings(method.settings_type) if not text]
     if not (said := docstring(method)):
         missing = "the class has no docstring; write one that says what the method does"
@@ -403,9 +401,7 @@ async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) ->
 
 async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind: str) -> Finding:
     """Return a finding on whether the search has this digest also if it is stopped once and resumed."""
-    # This is tried with a stop after event 3 and every STRIDEth after it; the search has `events` of them. `kind` ends
-    # the finding's name.
-    # before the third event there is no run: it has no settings or no template yet
+    # before the third of its `events` there is no run: it has no settings or no template yet
     for k in range(3, events, STRIDE):
         broken = MemoryJournal()
         broken.die_after = k
@@ -425,8 +421,7 @@ async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind
 async def _search_watched(
     journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None
 ) -> Search:
-    """Run a search, new or as its journal left it, with the method watched, and return it."""
-    # `delay` draws how long replies and judgements take, None for equal times.
+    """Run a search, new or as its journal left it, with the method watched; `delay` draws how long answers take."""
     # the journal may stop the search only after the template and a person's programs are in: no run begins without
     last, journal.die_after = journal.die_after, None
     rehearsed = await search(journal, settings, delay)

@@ -106,7 +106,6 @@ def _are_indices(array: Array) -> bool:
 
 def _things(instance: Any, least: int) -> int:
     """Return how many things an instance has: the least length that it or a part of it has, `least` or more."""
-    # If none is as long, it is `least`.
     if isinstance(instance, Mapping):
         parts = list(instance.values())
     else:
@@ -119,8 +118,7 @@ def _things(instance: Any, least: int) -> int:
 
 
 def _forge(solution: Solution, what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
-    """Return a forgery made by changing each array of a solution; `what` describes it."""
-    # `absurd` says whether it breaks the rules of every problem.
+    """Return a forgery made by changing each array of a solution; an `absurd` one breaks every problem's rules."""
     changed = {name: change(array) for name, array in as_arrays(solution).items()}
     return Forgery(what, changed if set(changed) != {""} else changed[""], absurd)
 
@@ -138,8 +136,7 @@ def _half(array: Array, first: bool) -> Array:
 
 
 def _all_over(part: int, array: Array) -> Array:
-    """Return a copy of an array in which every row is the one at index `part`, modulo the number of rows."""
-    # Shape and type stay. A single number or an empty array is returned unchanged.
+    """Return a copy of an array, of its shape and type, in which every row is the one at index `part`."""
     return np.repeat(array[part % len(array)][None], len(array), axis=0) if array.ndim and len(array) else array
 
 
@@ -180,7 +177,6 @@ def judge_solutions(task: Task, solved: Solved) -> Verdict:
 
 def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Limits) -> Finding:
     """Return a finding on the template's time: `cpu_s` of CPU in one run, `seconds` by the clock in another."""
-    # It is a warning if the CPU time is above a fifth of the time limit.
     long = duration(task.budget * seconds)
     message = f"score {score:.6g} in {seconds:.3f} s; {task.budget} such programs take {long} on one worker"
     # models often write programs that are several times slower than the template
@@ -220,7 +216,6 @@ def _direction(task: Task, score: float) -> Finding:
 
 def _score_scale(task: Task, score: float) -> Finding:
     """Return a finding on whether the template's score / `score_scale` is from FEWEST_UNITS to MOST_UNITS, or 0."""
-    # If not, it is a warning. The sign of the score does not matter.
     units = abs(score) / task.score_scale
     # a template that scores 0 says nothing about the scale
     if units == 0 or FEWEST_UNITS <= units <= MOST_UNITS:
@@ -233,8 +228,7 @@ def _score_scale(task: Task, score: float) -> Finding:
 
 def _check_scoring(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's."""
-    # If not, it is "fail" for a forgery that breaks the rules of every problem, else a warning. A forgery that names
-    # the same things otherwise is one at an equal score, too. `scores` are those of the template's `solutions`.
+    # a forgery that names the same things otherwise is one at an equal score, too
     suspect = renamed = None
     for _, forgery, score, honest in _accepted_forgery(task, solutions, scores, forgeries):
         if score == honest:
@@ -256,8 +250,6 @@ def _check_scoring(task: Task, solutions: Sequence[Solution], scores: Sequence[f
 
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole."""
-    # If not, it is "fail" if one half is accepted on every instance, else a warning. `scores` are those of the
-    # template's `solutions`.
     accepted: dict[str, list[str]] = {}
     for number, half, score, honest in _accepted_forgery(task, solutions, scores, lambda solution, _: halves(solution)):
         said = f"a solution with {half.what} scores {score:.6g} on instance {number}, the whole {honest:.6g}"
@@ -287,13 +279,12 @@ def _accepted_forgery(
 
 def _score_forged(task: Task, instance: Any, solution: Solution) -> float | None:
     """Return the score of a forged solution; None if it is not finite, or `score` refuses the solution."""
-    # Any error in PROVOKED, such as ValueError, refuses it.
     try:
         with np.errstate(all="ignore"):
             score = float(task.score(instance, solution))
     except PROVOKED:
         return None
-    except Exception as error:
+    except Exception as error:  # of the task's own code: else the check would end in its traceback
         what = type(error).__name__
         raise TaskError(f"`score` raised {what} on a forged solution; InvalidSolution refuses one") from error
     return score if math.isfinite(score) else None
@@ -301,7 +292,6 @@ def _score_forged(task: Task, instance: Any, solution: Solution) -> float | None
 
 def _scoring_time(task: Task, solved: Solved) -> Finding:
     """Return a finding on how long trusted code takes for the template's solutions, without waiting for a core."""
-    # It is a warning above SLOW_SCORE_S.
     cpu_s, waited, began = time.thread_time(), seconds_without_a_core(os.getpid()), time.perf_counter()
     judge_solutions(task, solved)
     seconds = time.perf_counter() - began
@@ -316,7 +306,6 @@ def _scoring_time(task: Task, solved: Solved) -> Finding:
 
 def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[Finding]:
     """Yield a finding on the lengths of the template's trajectories, and one on the task's normaliser."""
-    # The first is a warning if none has more than one state.
     lengths = [len(trajectory) for trajectory in trajectories]
     if max(lengths) < 2:
         yield Finding("trajectory", "warning", "one state only: behaviour is then no more than the result")
@@ -327,7 +316,6 @@ def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[
 
 def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
     """Return a finding on whether the normaliser is at least the largest distance from a first state to a later one."""
-    # It is "fail" if not, or if states cannot be compared, and a warning for the normaliser "pair".
     from behavesim.similarity import BehaveSim
 
     measure = BehaveSim(task.normaliser)

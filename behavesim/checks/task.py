@@ -151,11 +151,11 @@ async def _examine_evaluations(
     settings: Settings, task: Task, judge: SandboxJudge, pool: ProgramPool, pristine: Mapping[Split, str]
 ) -> AsyncIterator[Finding]:
     """Yield what evaluations show; `pristine` has the hashes of the instances."""
-    # Nothing follows if the template fails, or if its solutions cannot be judged.
     yield _isolation_finding(pool.isolation)
     first = await pool.evaluate(task.template)
     if isinstance(first, Failure):
-        yield _template_failure(first)
+        advice = "; a template must import what it uses" if "NameError" in first.message else ""
+        yield Finding("template", "fail", f"it fails ({first.reason}): {first.message}{advice}")
         return
     began = time.perf_counter()
     second = await pool.evaluate(task.template)
@@ -200,7 +200,6 @@ async def _show_prompts_and_answers(
 
 def _check_description(task: Task) -> Finding:
     """Return a finding on whether the task has a description for the prompts."""
-    # It is a warning if there is none, and "fail" if it still says "CHANGE:", as that of a new task file does.
     if "CHANGE:" in task.description:
         advice = "say in the class's docstring what is sought, without the word CHANGE"
         return Finding("description", "fail", f"it is still the one that `task init` wrote; {advice}")
@@ -208,12 +207,6 @@ def _check_description(task: Task) -> Finding:
         return Finding("description", "ok", f"{len(task.description.split())} words for the prompt")
     advice = "say in the class's docstring what is decided, what counts and which way is better"
     return Finding("description", "warning", f"a prompt would not say what the problem is; {advice}")
-
-
-def _template_failure(failure: Failure) -> Finding:
-    """Return a "fail" finding on a template that fails."""
-    advice = "; a template must import what it uses" if "NameError" in failure.message else ""
-    return Finding("template", "fail", f"it fails ({failure.reason}): {failure.message}{advice}")
 
 
 def _check_instances(task: Task) -> list[Finding]:
@@ -247,7 +240,6 @@ async def _score_on_split(split: Split, settings: Settings, task: Task) -> Findi
 
 def _check_building_blocks(task: Task) -> Finding:
     """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
-    # It is "fail" if not, or if the grammar cannot be used, and "ok" untried if the task has no grammar that suits.
     try:
         writer = offline_proposer().grammar_writer(task)
     except TaskError as error:
@@ -265,7 +257,6 @@ def _check_building_blocks(task: Task) -> Finding:
 
 def _isolation_finding(level: str) -> Finding:
     """Return a finding on whether a run starts at an isolation level without --allow-weak-isolation."""
-    # It is a warning unless the level is "walled", "strong" or "strong+".
     if level in ("walled", "strong", "strong+"):
         return Finding("isolation", "ok", level)
     advice = "a run here needs --allow-weak-isolation; `behavesim doctor` says why"
@@ -309,7 +300,6 @@ async def examine_evaluator(settings: Settings, task: Task) -> AsyncIterator[Fin
 
 async def _try_forgeries(settings: Settings, task: Task, honest: Sequence[Verdict]) -> AsyncIterator[Finding]:
     """Yield a finding on each forgery, and one that sums up; `honest` are verdicts on the program without any."""
-    # A forgery that came through is a warning. Of a program that is not Python there is only a warning that says so.
     scores = [each.score for each in honest]
     if task.suffix != ".py":
         yield Finding("forgeries", "warning", "none was tried: they are Python, and the first program is not")
@@ -327,8 +317,6 @@ async def _try_forgeries(settings: Settings, task: Task, honest: Sequence[Verdic
 
 async def _try_forgery(judge: Judge, forged: ForgedProgram, task: Task, honest: Sequence[float]) -> Finding:
     """Return a finding on a forged program; `honest` are scores of the program without the forgery."""
-    # It is a warning if the forgery came through: it read the evaluator's source, or beats the best honest score by
-    # over twice the spread of these.
     verdict = await judge.evaluate(forged.source)
     told = f"{verdict.feedback} {verdict.metrics} {verdict.message if isinstance(verdict, Failure) else ''}"
     if READ in told:

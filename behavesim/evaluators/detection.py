@@ -70,7 +70,8 @@ def _of_file(place: str) -> tuple[Convention, str] | None:
     if any(_first_parameter(each) == "solution" and "set_scores" in ast.unparse(each) for each in functions.values()):
         return "llamea", ""
     parameters = [each.arg for each in functions["evaluate"].args.args] if "evaluate" in functions else []
-    if len(parameters) == 2 and _has_verifier(place):  # evaluate(input_file, output_file)
+    has_verifier = (Path(place).resolve().parent / "verifier.py").is_file()
+    if len(parameters) == 2 and has_verifier:  # evaluate(input_file, output_file)
         return "heurigym", ""
     if len(parameters) == 2 and parameters[1].startswith("result"):  # evaluate(program_path, results_path)
         return "codeevolve", ""
@@ -147,10 +148,6 @@ def marked_function(source: str, mark: str) -> ast.FunctionDef:
     if len(found) != 1:
         raise UsageError(f"a specification marks one function with @funsearch.{mark}, and this marks {len(found)}")
     return found[0]
-
-
-def _has_verifier(place: str) -> bool:
-    return (Path(place).resolve().parent / "verifier.py").is_file()
 
 
 def _first_parameter(function: ast.FunctionDef) -> str:

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -28,7 +28,6 @@ from behavesim.base.text import one_line
 from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
 from behavesim.evaluators.modules import tool_path, why
-from behavesim.evaluators.templates import Description
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
@@ -58,7 +57,7 @@ _LOADERS: Mapping[Convention, str] = {
 _SAID = Path("/tmp/said")
 # Where programs and evaluators write. Without a place of its own numba refuses to cache beside a file in a read-only
 # folder, and the evaluator's import fails.
-_PLACES = {"TMPDIR": "/tmp", "HOME": "/tmp", "NUMBA_CACHE_DIR": "/tmp/numba"}
+PLACES = {"TMPDIR": "/tmp", "HOME": "/tmp", "NUMBA_CACHE_DIR": "/tmp/numba"}
 _SHOWN = 2_000
 # Finds the system's words for a write or a connection that the sandbox refuses.
 _REFUSED = re.compile(
@@ -79,7 +78,7 @@ def load(given: str) -> Callable[[str], bytes]:
         run: Run = module.load(file)
     except BehavesimError:
         raise
-    except Exception as error:  # such as that of a function which makes its inputs
+    except Exception as error:  # such as that of a function which makes its inputs: else nobody would say whose it is
         raise TaskError(f"the evaluator {file.evaluator} cannot be loaded: {why(error, file.evaluator)}") from error
 
     def evaluate(text: str) -> bytes:
@@ -118,7 +117,7 @@ def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
     """Return the file and the convention's module in a process that is ready for an evaluator."""
     # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
     file = EvaluatorFile.from_json(given)
-    os.environ.update(_PLACES | {"PATH": tool_path()} | dict(file.environment))
+    os.environ.update(PLACES | {"PATH": tool_path()} | dict(file.environment))
     os.chdir(file.folder)
     if file.root:
         sys.path.append(file.root)
@@ -183,10 +182,8 @@ def _hash(program: str) -> str:
 
 
 def _surroundings(file: EvaluatorFile, recorder: Recorder) -> dict[str, float]:
-    """Return, as private metrics of the first program, how often it was called and which libraries there are.
-
-    They stand in the journal, so that prompts can name them and say the same when they are derived again.
-    """
+    """Return, as private metrics of the first program, how often it was called and which libraries there are."""
+    # they stand in the journal, so that prompts can name them and say the same when they are derived again
     found = {CALLS_METRIC: float(recorder.calls)} if recorder.calls else {}
     if file.convention == "command":  # it may run another Python
         return found
@@ -198,7 +195,7 @@ def _evaluate(run: Run, file: EvaluatorFile, source: str, recorder: Recorder) ->
     with _output_to(_SAID):
         try:
             found = run(_write_program(source, file), recorder)
-        except BaseException as error:  # noqa: BLE001 - whatever evaluator and program raise is the result
+        except BaseException as error:  # noqa: BLE001 - else the process would end, and with it what was said
             found = Result(None, feedback=_traceback(error), failure=_error_text(error))
     if found.score is None and not found.feedback:
         found = replace(found, feedback=_printed())
@@ -237,7 +234,7 @@ def _output_to(path: Path) -> Iterator[None]:
         os.dup2(file.fileno(), 2)
     yield
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # a program may have closed it, or put anything in its place
+        with contextlib.suppress(Exception):  # a program may have put anything in its place: else its result is lost
             stream.flush()
 
 
@@ -248,12 +245,10 @@ def _error_text(error: BaseException) -> str:
 
 def _traceback(error: BaseException) -> str:
     told = traceback.TracebackException.from_exception(error)
-    told.stack = traceback.StackSummary.from_list([each for each in told.stack if not _is_ours(each.filename)])
+    ours = "<frozen ", str(Path(__file__).parent)
+    theirs = [each for each in told.stack if not each.filename.startswith(ours)]
+    told.stack = traceback.StackSummary.from_list(theirs)
     return "".join(told.format())[-_SHOWN:]
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(("<frozen ", str(Path(__file__).parent)))
 
 
 # The lines of a printed traceback on a frame of this folder, such as that of a watched call.
@@ -465,71 +460,3 @@ def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
     behaviour = Trajectory.prefixes(list(found.steps or (0,)))
     metrics = {STOPPED: float(found.stage), **found.metrics} if found.stage else found.metrics
     return Verdict(found.score, (found.score,), (behaviour,), cpu_s, metrics, found.feedback, cpu_s)
-
-
-# What a class evaluator says of itself: it is asked in the sandbox, since its code runs when it is imported.
-
-
-# Address ("module:function") of `load_description`, which the sandbox calls.
-DESCRIBER = "behavesim.evaluators.evaluation:load_description"
-_DESCRIBING = Limits(timeout_s=60.0)
-_LONGEST = 100_000
-
-
-async def describe_evaluator(
-    place: str, allow_weak_isolation: bool = False, root: str = "", environment: Mapping[str, str] | None = None
-) -> Description:
-    """Return what the evaluator at "module:Class" or "FILE.py:Class", an absolute path, says of itself.
-
-    `root` and `environment` are as in `EvaluatorFile`. Its code runs in the sandbox. Raises TaskError if it cannot be
-    loaded or says nothing usable, UsageError if the isolation is below "strong" and `allow_weak_isolation` is False.
-    """
-    module = place.rpartition(":")[0]
-    readable = [Path(root or Path(module).parent)] if module.endswith(".py") else []
-    # naming a folder in it keeps later entries of the evaluator's folder out of reach
-    hidden = [folder / "runs" for folder in {*readable, *([Path(module).parent] if readable else [])}]
-    given = json.dumps([place, root, dict(environment or {})])
-    async with TreePool(DESCRIBER, given, 1, _DESCRIBING, readable, hidden, allow_weak_isolation) as pool:
-        sent = await pool.send("")
-    if isinstance(sent, Failure):
-        raise TaskError(f"the evaluator {place} cannot be loaded: {sent.message}")
-    return _read_description(place, sent.data)
-
-
-def load_description(given: str) -> Callable[[str], bytes]:
-    """Return a function that gives the Description of an evaluator, as JSON; its argument is not used.
-
-    `given` is a JSON list of its place, `root` and `environment`.
-
-    An Exception of the evaluator is returned as {"error": message}.
-    """
-
-    place, root, environment = json.loads(given)
-    os.environ.update(_PLACES | environment)
-    if root:
-        sys.path.append(root)
-
-    def describe(_: str) -> bytes:
-        try:
-            from behavesim.evaluators.conventions import classes  # imported late: other evaluators do without it
-
-            return json.dumps(asdict(Description(*classes.template_of(place, root)))).encode()
-        except Exception as error:  # noqa: BLE001 - whatever the evaluator raises is told to its owner
-            raised = f"the evaluator {place} cannot be loaded: {type(error).__name__}: {error}"
-            said = str(error) if isinstance(error, TaskError) else raised
-            return json.dumps({"error": said[:1000]}).encode()
-
-    return describe
-
-
-def _read_description(place: str, sent: bytes) -> Description:
-    try:
-        said = json.loads(sent)
-        if error := said.get("error"):
-            raise TaskError(str(error))
-        found = Description(*(said[name] for name in ("template", "entry_point", "description")))
-    except (ValueError, KeyError, AttributeError):
-        raise TaskError(f"the evaluator {place} sent no description that can be read") from None
-    if not all(isinstance(text, str) and len(text) <= _LONGEST for text in asdict(found).values()):
-        raise TaskError(f"the evaluator {place} must describe itself in texts of at most {_LONGEST} characters")
-    return found

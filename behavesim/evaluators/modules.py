@@ -30,7 +30,7 @@ def module_of(place: str, name: str = "") -> ModuleType:
     """
     try:
         return _import(place, name or Path(place).stem) if place.endswith(".py") else importlib.import_module(place)
-    except (Exception, SystemExit) as error:  # whatever an evaluator's own code raises; a script may end itself
+    except (Exception, SystemExit) as error:  # a script may end itself: else nobody would say why
         raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
 
 
@@ -47,7 +47,7 @@ def import_as(place: str) -> None:
             # those below `if` and `try` are the script's own business: it may do without them
             if isinstance(node, ast.Import | ast.ImportFrom):
                 exec(compile(ast.Module([node], []), place, "exec"), {"__name__": "__main__"})
-    except (Exception, SystemExit) as error:  # whatever the imported modules raise
+    except (Exception, SystemExit) as error:  # of the imported modules: else nobody would say whose it is
         raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
 
 

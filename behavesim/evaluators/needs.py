@@ -215,10 +215,8 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _variables_in(tree: ast.Module) -> Iterator[str]:
-    """Yield the names in `os.environ["NAME"]`, `os.environ.get("NAME")`, `os.getenv("NAME")`, `"NAME" in os.environ`.
-
-    A constant of the module may stand for the name.
-    """
+    """Yield NAME of `os.environ["NAME"]`, `os.environ.get("NAME")`, `os.getenv("NAME")`, `"NAME" in os.environ`."""
+    # a constant of the module may stand for the name
     constants = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
     for node in ast.walk(tree):
         match node:

@@ -118,9 +118,9 @@ def numbers_in(answer: Any) -> list[int] | list[float]:
     else in it becomes one number, equal for equal values. MOST_STEPS are returned at most.
     """
     try:
-        found = _thin_out(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)))
+        found = thinned(list(islice(_numbers(answer, _DEEPEST), _MOST_READ)))
         return found if all(isinstance(each, int) for each in found) else [float(each) for each in found]
-    except Exception:  # noqa: BLE001 - whatever a program's own objects raise
+    except Exception:  # noqa: BLE001 - of a program's own objects: else its score is lost
         return [0]
 
 
@@ -132,7 +132,7 @@ def answer_steps(answers: Sequence[Sequence[int] | Sequence[float]]) -> tuple[in
     steps = [[_steps(number, str(place)) for place, number in enumerate(answer)] for answer in answers]
     every = -(-sum(len(each) for answer in steps for each in answer) // MOST_STEPS) or 1
     found = [step for answer in steps for each in answer[::every] for step in each]
-    return tuple(_thin_out(found))
+    return tuple(thinned(found))
 
 
 def metric_steps(metrics: Mapping[str, float | str]) -> tuple[int, ...]:
@@ -169,7 +169,7 @@ def fingerprint(returned: Any) -> int:
         if kind == "f" and dimensions == 1 and returned.size:
             return int(returned.argmax())
         return token(returned)
-    except Exception:  # noqa: BLE001 - whatever a program's own objects raise
+    except Exception:  # noqa: BLE001 - of a program's own objects: else its score is lost
         return 0
 
 
@@ -199,17 +199,18 @@ def _numbers(value: Any, depth: int) -> Iterator[int | float]:
         yield float(value)
     elif (kind := _kind(value)) in "iubf" and hasattr(value, "tolist"):
         flat = value.reshape(-1) if getattr(value, "ndim", 0) else [value]
-        yield from (int(each) if kind in "iub" else float(each) for each in _thin_out(flat))
+        yield from (int(each) if kind in "iub" else float(each) for each in thinned(flat))
     elif isinstance(value, Mapping) and depth:
         yield from _numbers(list(value.values()), depth)
     elif isinstance(value, list | tuple) and depth:
-        for each in _thin_out(value):
+        for each in thinned(value):
             yield from _numbers(each, depth - 1)
     else:
         yield token(value)
 
 
-def _thin_out(values: Any) -> Any:
+def thinned(values: Any) -> Any:
+    """Return values at even steps, MOST_STEPS of them at most."""
     return values[:: -(-len(values) // MOST_STEPS) or 1]
 
 
@@ -411,6 +412,6 @@ def _priority(returned: Any) -> float:
     """Return a priority as a float; -inf if it is NaN or no number, so that it comes last."""
     try:
         found = float(returned)
-    except Exception:  # noqa: BLE001 - whatever a program's own objects raise
+    except Exception:  # noqa: BLE001 - of a program's own objects: else its score is lost
         return -math.inf
     return found if found == found else -math.inf

@@ -438,10 +438,8 @@ def _read_file(path: Path) -> str | None:
 
 
 def _reply_with(said: str, changed: Mapping[str, str], is_named: bool) -> str:
-    """Return a reply as a model would give it: the idea in braces on one line, then each file in a fenced block.
-
-    `is_named`: whether each file begins with a line that names it, as those of a program of several files do.
-    """
+    """Return a reply as a model would give it: the idea in braces on one line, then each file in a fenced block."""
+    # `is_named`: each file begins with a line that names it, as those of a program of several files do
     idea = re.sub(r"[{}]", "", thought_in(outside(said, blocks(said)))).strip()
     parts = [f"{{{idea}}}"] if idea else []
     for path, text in changed.items():

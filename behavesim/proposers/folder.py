@@ -100,10 +100,7 @@ class FolderProposer(Proposer[FolderSettings]):
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
     async def _wait_for_reply(self, path: Path) -> str:
-        """Return the text of a file once it is not empty and has not changed for `rest_s` seconds.
-
-        That it stays empty is told once.
-        """
+        """Return the text of a file once it is not empty and has not changed for `rest_s` seconds."""
         seen, since = None, 0.0
         while True:
             found = await asyncio.to_thread(_state, path)

@@ -38,8 +38,8 @@ from behavesim.analysis.table import (
     cells_of,
 )
 from behavesim.base.text import short_name
-from behavesim.reports import charts
-from behavesim.reports.charts import Chart
+from behavesim.reports import curves, maps
+from behavesim.reports.chart import Chart
 from behavesim.reports.next_steps import next_steps_of_several
 from behavesim.reports.sections import Section, kept_share, list_commands, table_section, without_empty
 from behavesim.reports.tables import runs_table
@@ -83,12 +83,11 @@ class SeveralRuns:
     @cached_property
     def maps(self) -> list[SharedMap]:
         """The map of each task's groups; empty if behaviours cannot be compared."""
-        return [self._map(task)[0] for task in self.found.tasks]
+        return [self._map(task) for task in self.found.tasks]
 
-    def _map(self, task: TaskComparison) -> tuple[SharedMap, tuple[str, ...]]:
-        groups = [[run.run for run in group.runs if run.run is not None] for group in self.found.groups_of(task)]
-        nothing = SharedMap((), None, 0.0, ((),) * len(groups))
-        return try_or_note(lambda: map_groups(groups), nothing, UNMEASURED) if all(groups) else (nothing, ())
+    def _map(self, task: TaskComparison) -> SharedMap:
+        groups = [[report.run for report in group.runs] for group in self.found.groups_of(task)]
+        return try_or_note(lambda: map_groups(groups), SharedMap((), None, 0.0, ((),) * len(groups)), UNMEASURED)[0]
 
 
 def _matrix(of: SeveralRuns) -> Section:
@@ -103,14 +102,14 @@ def _matrix(of: SeveralRuns) -> Section:
         if metric is None or not means:
             continue
         better = _better_end(of.found, task, metric)
-        leader = better and better(means, key=lambda label: means[label])
+        leader = better(means, key=lambda label: means[label])
         pairs = [{test.a, test.b} for test in task.tests]
         common = set.intersection(*pairs) if pairs else set[str]()
         base = common.pop() if len(common) == 1 else leader  # the one group that all tests are against, if any
         told = [{test.a, test.b} for test in task.tests if test.is_significant and base in (test.a, test.b)]
         differ = set[str]().union(*told) - {base}
         cells = (f"{metric.unit.text(means.get(label))}{'†' * (label in differ)}" or None for label in labels)
-        if leader is not None and len(set(means.values())) > 1:  # the only mean, or one of equals, is not the best
+        if len(set(means.values())) > 1:  # the only mean, or one of equals, is not the best
             best |= {(len(rows), 2 + labels.index(label)) for label in means if means[label] == means[leader]}
         rows.append((name.removeprefix(" on "), metric.column.heading, *cells))
     columns = (Column("task"), Column("by"), *(Column(label, WRITTEN) for label in labels))
@@ -120,13 +119,12 @@ def _matrix(of: SeveralRuns) -> Section:
     return table_section("matrix", table) if len(of.tasks) > 1 else Section("matrix", "")
 
 
-def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> Callable[..., str] | None:
-    """Return what finds a task's best group, `max` or `min`; None if no run says which scores are better."""
+def _better_end(found: RunComparison, task: TaskComparison, metric: Metric) -> Callable[..., str]:
+    """Return what finds a task's best group, `max` or `min`."""
     if metric.direction != "task":
         return max if metric.direction == "higher" else min
-    runs = (report.run for group in found.groups_of(task) for report in group.runs if report.run is not None)
-    directions = {run.state.objective.direction for run in runs}
-    return {"maximise": max, "minimise": min}[directions.pop()] if directions else None
+    first = found.groups_of(task)[0].runs[0].run
+    return max if first.state.objective.direction == "maximise" else min
 
 
 def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
@@ -140,7 +138,7 @@ def _metric(found: RunComparison, task: TaskComparison) -> Metric | None:
 
 def _tables_named(name: str, of: SeveralRuns) -> Section:
     tables = tuple(table for table in comparison_tables(of.found) if table.name == name)
-    shown = (charts.ranks_chart(of.found.ranks),) if name == "ranks" and of.found.ranks is not None else ()
+    shown = (curves.ranks_chart(of.found.ranks),) if name == "ranks" and of.found.ranks is not None else ()
     return Section(name, tables[0].title if len(tables) == 1 else name.replace("_", " "), "", tables, shown)
 
 
@@ -170,7 +168,7 @@ def curves_chart(
     template = next((each.template for each in summaries if each.template), None)
     by_gap = all(group.has_gaps for group in groups)
     worth = None if template is None else template.gap if by_gap else template.score
-    return charts.groups_chart(name, groups, worth, summaries[0].unit, axis)
+    return curves.groups_chart(name, groups, worth, summaries[0].unit, axis)
 
 
 def _dots(of: SeveralRuns) -> Section:
@@ -181,7 +179,7 @@ def _dots(of: SeveralRuns) -> Section:
         runs = [(group.label, run) for group in of.found.groups_of(task) for run in group.runs]
         values = [(label, run.summary.run, run.summary.seed, run.metrics[metric.name]) for label, run in runs]
         known = [(label, run, seed, value) for label, run, seed, value in values if value is not None]
-        shown.append(charts.dots_chart(f"dots_{place}", f"{metric.column.heading}{name}", metric.unit, known))
+        shown.append(curves.dots_chart(f"dots_{place}", f"{metric.column.heading}{name}", metric.unit, known))
     return Section("dots", "every run", "A dot is a run, a bar the mean of its group.", charts=tuple(shown))
 
 
@@ -190,7 +188,7 @@ def _shared_map(of: SeveralRuns) -> Section:
     for place, ((task, on), found) in enumerate(zip(of.tasks, of.maps, strict=True)):
         if len(found.programs) > 2:
             labels = [group.label for group in task.groups]
-            shown.append(_about(on, charts.shared_map_chart(f"map_{place}", found, labels, first)))
+            shown.append(_about(on, maps.shared_map_chart(f"map_{place}", found, labels, first)))
             shares.append(f"{on.removeprefix(' on ')}: {kept_share(found.kept)}" if on else kept_share(found.kept))
         first += len(found.programs)
     about = "The best behaviours of all groups, an equal share of each; near points behave alike."
@@ -214,9 +212,8 @@ def _alone(of: SeveralRuns) -> Section:
 def _making_of_all(of: SeveralRuns) -> Section:
     lines = []
     for each in of.found.runs:
-        if each.run is not None:
-            made, why = try_or_note(partial(provenance_of, each.run), None, "unknown")
-            lines += [f"# {each.summary.run}", *(why if made is None else made.commands)]
+        made, why = try_or_note(partial(provenance_of, each.run), None, "unknown")
+        lines += [f"# {each.summary.run}", *(why if made is None else made.commands)]
     return Section("making", "how the runs were made", text="\n".join(lines), language="sh")
 
 

@@ -14,19 +14,10 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.table import TOP
 from behavesim.base.errors import UsageError
 from behavesim.base.text import mark
-from behavesim.reports.charts import (
-    Chart,
-    below,
-    convergence_chart,
-    diversity_chart,
-    heat_chart,
-    leaves_of,
-    map_chart,
-    portfolio_chart,
-    ranks_chart,
-    tree_chart,
-)
+from behavesim.reports.chart import Chart
 from behavesim.reports.comparison_sections import curves_chart, family_names
+from behavesim.reports.curves import convergence_chart, diversity_chart, portfolio_chart, ranks_chart
+from behavesim.reports.maps import below, heat_chart, leaves_of, map_chart, tree_chart
 from behavesim.similarity.clustering import joins
 
 # Default of the largest number of programs in a dendrogram, as in the paper.

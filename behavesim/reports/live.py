@@ -140,7 +140,7 @@ LINE_S = 30.0
 
 @contextmanager
 def progress(doing: str, total: int | None = None) -> Iterator[OnProgress]:
-    """Show `doing` on stderr during the block, and how much of `total` the yielded function was report_progress of."""
+    """Show `doing` on stderr during the block, and how much of `total` the yielded function was told of."""
     console = screen(stderr=True)
     with (_bar if console.is_terminal else _lines)(console, doing, total) as report_progress:
         yield report_progress

@@ -53,9 +53,9 @@ from behavesim.analysis.table import (
 )
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import count_noun, short_name
-from behavesim.reports import charts
+from behavesim.reports import curves, maps
 from behavesim.reports.characters import convergence, dendrogram, from_template
-from behavesim.reports.charts import Chart
+from behavesim.reports.chart import DOTS, Chart
 from behavesim.reports.markup import html_tables, in_html, markdown
 from behavesim.reports.next_steps import next_steps
 from behavesim.reports.tables import headline_table, summary_table
@@ -144,8 +144,7 @@ class OneRun:
 
     @property
     def run(self) -> Run:
-        """The run itself, which must be there."""
-        assert self.report.run is not None, "this section takes a run, and not only its report"
+        """The run itself."""
         return self.report.run
 
 
@@ -170,14 +169,14 @@ def _code(of: OneRun) -> Section:
 
 
 def _convergence(of: OneRun) -> Section:
-    report, run = of.report, of.report.run
-    if not report.improvements or run is None:
+    report, run = of.report, of.run
+    if not report.improvements:
         return Section("convergence", "")
     template = None if report.summary.template is None else report.summary.template.score
     new = [(each.candidate, each.score) for each in report.improvements]
     bests, asked = from_template(template, new, report.summary.gain), report.convergence[-1].asked
     dots = [{"candidate": c.candidate, "score": c.score, "gap": run.gap(c.score)} for c in run.feasible]
-    chart = charts.convergence_chart(
+    chart = curves.convergence_chart(
         *(report.improvements, report.convergence, run.state.objective, template, dots, report.moments),
         drawn=lambda across: convergence(bests, asked, across, HEIGHT),
     )
@@ -199,7 +198,7 @@ def _convergence(of: OneRun) -> Section:
         )
         for each in report.improvements
     )
-    shown = "" if len(dots) <= charts.DOTS else f" ({charts.DOTS:,} of {len(dots):,} are drawn)"
+    shown = "" if len(dots) <= DOTS else f" ({DOTS:,} of {len(dots):,} are drawn)"
     note = f"A dot is a feasible candidate{shown}; one beyond the axis stands on its edge."
     table = Table("improvements", "each new best, and what the run had used by then", columns, rows)
     return Section("convergence", "the best score so far", note, (table,), (chart,))
@@ -211,8 +210,8 @@ def _top(of: OneRun) -> Section:
 
 
 def _metrics(of: OneRun) -> Section:
-    table, run = metrics_table(of.report.top), of.report.run
-    if run is None or not table.rows:
+    table, run = metrics_table(of.report.top), of.run
+    if not table.rows:
         return table_section("metrics", table)
     found = run.feasible
     senses = {"score": 1 if run.state.objective.direction == "maximise" else -1, "CPU time (s)": -1}
@@ -222,7 +221,7 @@ def _metrics(of: OneRun) -> Section:
         if values != metrics["score"]:  # an evaluator's `combined_score` against the score is a line
             metrics[f"metric {name}" if name in senses else name] = values
     metrics["CPU time (s)"] = [each.cpu_s for each in found]
-    chart = charts.scatter_chart("metrics", [each.candidate for each in found], metrics, senses)
+    chart = maps.scatter_chart("metrics", [each.candidate for each in found], metrics, senses)
     note = (
         "The dashed line is the Pareto front: no other program is better in one metric and as good in the other. "
         "Where the task does not say which end of a metric is better, choose it below the chart."
@@ -231,26 +230,20 @@ def _metrics(of: OneRun) -> Section:
 
 
 def _operators(of: OneRun) -> Section:
-    run, note = of.report.run, ""
-    known = {} if run is None else run.settings.flat()
+    note, known = "", of.run.settings.flat()
     turns = list(known.get("operators", ()))
     if len(turns) > 1:
         fewer = f"--set 'operators={json.dumps(turns[:-1])}'"
         note = f"Operators take turns. To leave one out, name the others, such as {fewer}."
     elif first := known.get("n_init"):
         note = f"The first {first} candidates come from the template alone; --set n_init=0 leaves them out."
-    return table_section("operators", operators_table(operators(run) if run else ()), note=note)
-
-
-def _throughput(of: OneRun) -> Section:
-    run = of.report.run
-    return Section("throughput", "") if run is None else table_section("throughput", throughput_table(run))
+    return table_section("operators", operators_table(operators(of.run)), note=note)
 
 
 def _islands(of: OneRun) -> Section:
     table, over_time = islands_table(of.report.islands, of.report.diversity), of.report.diversity_over_time
     return table_section(
-        "islands", table, *([charts.diversity_chart({of.report.summary.run: over_time})] if over_time else [])
+        "islands", table, *([curves.diversity_chart({of.report.summary.run: over_time})] if over_time else [])
     )
 
 
@@ -261,14 +254,14 @@ def _dendrogram(of: OneRun) -> Section:
         return Section("dendrogram", title)
     labels = [f"cluster {k}: {count_noun(c.size, 'program')}, best {SCORE.text(c.best.score)}" for k, c in clusters]
     bests = [each.best.candidate for _, each in clusters]
-    chart = charts.tree_chart("dendrogram", title, labels, found, bests, drawn=partial(dendrogram, labels, found))
+    chart = maps.tree_chart("dendrogram", title, labels, found, bests, drawn=partial(dendrogram, labels, found))
     return Section("dendrogram", title, charts=(chart,))
 
 
 def _portfolio(of: OneRun) -> Section:
     chosen = of.report.portfolio
     has_curve = len(chosen.members) > 1 and len(chosen.members[0].scores) > 1
-    return table_section("portfolio", chosen.table(), *([charts.portfolio_chart(chosen)] if has_curve else []))
+    return table_section("portfolio", chosen.table(), *([curves.portfolio_chart(chosen)] if has_curve else []))
 
 
 def _portfolio_scores(of: OneRun) -> Section:
@@ -283,14 +276,14 @@ def _unseen(name: str, found: HeldOut | None, of: OneRun) -> Section:
     section = table_section(name, held_out_table(found, recommended))
     if len(found.course) < 2:  # one program is no course
         return section
-    return replace(section, tables=(*section.tables, course_table(found)), charts=(charts.course_chart(found),))
+    return replace(section, tables=(*section.tables, course_table(found)), charts=(curves.course_chart(found),))
 
 
 def _map(of: OneRun) -> Section:
     found, recommended = behaviour_map(of.run), of.run.recommended
     if len(found.places) < 3:
         return Section("map", "")
-    chart = charts.map_chart(found, of.run.state.objective, None if recommended is None else recommended.candidate)
+    chart = maps.map_chart(found, of.run.state.objective, None if recommended is None else recommended.candidate)
     about = "The best programs, and others at even steps of their rank. Near points behave alike"
     note = f"{about} (classical scaling of 1 − BehaveSim). {kept_share(found.kept)}"
     return Section("map", "map of behaviours", note, charts=(chart,))
@@ -316,9 +309,9 @@ def _behaviour_vs_text(of: OneRun) -> Section:
         ("text", f"code: {measure}", found.source),
     ):
         merged = joins(1.0 - similar, list(range(len(labels))))
-        order, _ = charts.leaves_of(merged, len(labels))
-        shown.append(charts.tree_chart(f"tree_{name}", f"By {said}", labels, merged, found.candidates, branches))
-        shown.append(charts.heat_chart(f"heat_{name}", f"By {said}", labels, similar.tolist(), order))
+        order, _ = maps.leaves_of(merged, len(labels))
+        shown.append(maps.tree_chart(f"tree_{name}", f"By {said}", labels, merged, found.candidates, branches))
+        shown.append(maps.heat_chart(f"heat_{name}", f"By {said}", labels, similar.tolist(), order))
     columns = (
         *(Column("a", PROGRAM), Column("b", PROGRAM)),
         *(Column("behaviour", DISTANCE, title="BehaveSim"), Column("source", DISTANCE, title=measure)),
@@ -348,7 +341,7 @@ def _genealogy(of: OneRun) -> Section:
     ties = [(up, each.candidate) for each in people.values() for up in dict.fromkeys(each.parents) if up in people]
     ancestors = count_noun(len(people) - 1, "ancestor")
     note = f"The best and {ancestors}: the programs that prompts showed, and those behind them."
-    chart = charts.genealogy_chart(note, Table("ancestors", "", named, family), ties)
+    chart = maps.genealogy_chart(note, Table("ancestors", "", named, family), ties)
     return Section("genealogy", "genealogy", note, (table,), (chart,))
 
 
@@ -416,7 +409,7 @@ RUN: Mapping[str, Callable[[OneRun], Section]] = {
     "top": _top,
     "metrics": _metrics,
     "operators": _operators,
-    "throughput": _throughput,
+    "throughput": lambda of: table_section("throughput", throughput_table(of.run)),
     "islands": _islands,
     "clusters": lambda of: table_section("clusters", clusters_table(of.report.clusters)),
     "dendrogram": _dendrogram,

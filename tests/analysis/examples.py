@@ -1,20 +1,30 @@
-"""Reports as comparisons see them, made without a run."""
+"""Reports as comparisons see them, of runs that have only begun."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from behavesim.analysis.behaviours import DistinctCounts
 from behavesim.analysis.convergence import Checkpoint, DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.report import Origin, RunReport
+from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Scored
 from behavesim.engine.admission import settings_from_person
+from behavesim.state.events import RunStarted
+from behavesim.store.folder import RunFolder
+from tests.analysis.journals import PROVENANCE, started, write
 
 UNKNOWN = HeldOutMean(None, None)
+
+_DELETED_AT_EXIT = TemporaryDirectory()
+BEGUN = RunFolder(Path(_DELETED_AT_EXIT.name, "begun"))
+"""A run that has only begun."""
+write(BEGUN.path, started())
 
 
 def made(method: str, seed: int, gap: float | None, task: str = "tsp", **settings: Any) -> RunReport:
@@ -45,7 +55,10 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         seconds=1.5,
         digest=f"{gap}",
     )
+    run = Run(BEGUN, [(0.0, RunStarted(resolved.flat(), PROVENANCE, "strong"))], 0)
+    run.state.asked = summary.asked
     return RunReport(
+        run=run,
         origin=Origin(Path("runs"), resolved, {"task": "1", "instances": "2", "template": "3"}),
         summary=summary,
         convergence=(Checkpoint(10, 1.0, 0.1, 0.2),),

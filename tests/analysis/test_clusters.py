@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.analysis.behaviours import Cluster, clustering, clusters_table
 from behavesim.analysis.table import Scored
-from behavesim.reports.charts import tree_chart
+from behavesim.reports.maps import tree_chart
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import feasible, journalled, started

@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.analysis.convergence import Diversity, DiversityAt, diversity, diversity_over_time
 from behavesim.analysis.run import Run
-from behavesim.reports.charts import diversity_chart
+from behavesim.reports.curves import diversity_chart
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import clustered, feasible, journalled, started

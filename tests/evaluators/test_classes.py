@@ -12,8 +12,8 @@ import pytest
 from behavesim.base.errors import TaskError
 from behavesim.evaluators import rescore_class
 from behavesim.evaluators.conventions import classes
+from behavesim.evaluators.description import describe_evaluator
 from behavesim.evaluators.detection import convention_of
-from behavesim.evaluators.evaluation import describe_evaluator
 from behavesim.evaluators.needs import root_of
 from tests.evaluators.judging import HERE, file_of, results
 

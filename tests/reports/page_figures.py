@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from behavesim.reports.charts import GROUPS
+from behavesim.reports.chart import GROUPS
 
 DOCS = Path(__file__).parents[2] / "docs"
 SETS = {"cleared": "differ in behaviour", "by text": "differ as texts", "by score": "best by score"}

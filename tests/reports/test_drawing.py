@@ -10,7 +10,7 @@ from behavesim_studies.similarity import visual_study
 
 import behavesim as bs
 from behavesim.base.errors import UsageError
-from behavesim.reports import charts
+from behavesim.reports import chart
 from tests.analysis.journals import feasible, started, stopped, write
 from tests.cli.command import Command
 
@@ -21,7 +21,7 @@ OF_STUDIES = "figures of studies need the package matplotlib, which is not insta
 @pytest.fixture(autouse=True)
 def without_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that is looked for is installed."""
-    for module in (charts, behavesim_studies.figures):
+    for module in (chart, behavesim_studies.figures):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
 
 

@@ -16,17 +16,8 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
-from behavesim.reports.charts import (
-    DASHES,
-    GROUPS,
-    IN_THE_DARK,
-    SHAPES,
-    Chart,
-    convergence_chart,
-    groups_chart,
-    ranks_chart,
-    write_charts,
-)
+from behavesim.reports.chart import DASHES, GROUPS, IN_THE_DARK, SHAPES, Chart, write_charts
+from behavesim.reports.curves import convergence_chart, groups_chart, ranks_chart
 from behavesim.reports.figures import paper_charts
 from behavesim.task import Objective
 from tests.analysis.examples import grid, made

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.reports.charts import check_figure, leaves_of
+from behavesim.reports.chart import check_figure
 from behavesim.reports.figures import heatmap
+from behavesim.reports.maps import leaves_of
 from behavesim.similarity.clustering import Join
 
 USUAL = (np.eye(3) * 0.5 + 0.5).tolist()

@@ -224,7 +224,7 @@ def main() -> None:
             if launch.folder.path.is_dir():  # a process was killed before the run's journal existed
                 shutil.rmtree(launch.folder.path)
             work = session.begin(launch, show_search, _write_to_log)
-        session.execute_launch(launch, work)
+        session.run_until_asked_to_end(work, launch.requests.abandon)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BehavesimError as error:

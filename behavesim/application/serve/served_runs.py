@@ -121,7 +121,7 @@ def _in_one_line() -> Iterator[None]:
         yield
     except BehavesimError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # else a mistake in a task would be an empty page
         at = extract_tb(error.__traceback__)[-1]  # the line that raised, mostly of the task
         where = f"{Path(at.filename).name}, line {at.lineno}"
         raise BehavesimError(one_line(f"{type(error).__name__} in {where}: {error}")) from error

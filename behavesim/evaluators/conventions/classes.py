@@ -24,7 +24,7 @@ from behavesim.base.text import parse
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.detection import annotation_of, entry_point
 from behavesim.evaluators.modules import StandIns, module_of, why
-from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
+from behavesim.evaluators.tracing import Recorder, Result, fingerprint, numbers, thinned
 from behavesim.task.evaluated import EvaluatorFile
 
 # Changes to a program's text that LLM4AD's evaluators ask for before it is run.
@@ -195,7 +195,7 @@ def evaluation_of(place: str, root: str = "") -> Any:
         raise TaskError(f"{place} has no method `evaluate_program(program_str, callable_func)`; write it")
     try:
         made = found() if inspect.isclass(found) else found
-    except Exception as error:  # whatever an evaluator's constructor raises
+    except Exception as error:  # of its constructor: else nobody would say how to give it arguments
         said = f"{place} cannot be made without arguments: {why(error, module)}"
         how = f"import {name} in a file beside it, write `evaluation = {name}(...)` there, with arguments"
         raise TaskError(f"{said}; {how}, and name that: --evaluator FILE.py:evaluation") from error
@@ -244,7 +244,7 @@ def _by_text(evaluation: Any, source: str) -> Result:
     behaviour = returned.get("behavior") if isinstance(returned, Mapping) else None
     # a list of states for each instance, and each state mostly holds the one before: the last is all of them
     states = [each for instance in behaviour or () for each in _decisions(instance)]
-    steps = tuple(fingerprint(each) for each in states[:: -(-len(states) // MOST_STEPS) or 1])
+    steps = tuple(fingerprint(each) for each in thinned(states))
     return replace(found, steps=steps, traced="`behavior`") if steps else found
 
 

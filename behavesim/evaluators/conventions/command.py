@@ -65,10 +65,7 @@ def result_of(command: str, folder: Path, program: Path, output: Path, metric: s
 
 
 def _result(output: str, errors: str, metric: str) -> Result:
-    """Return the result in a command's output: a JSON object or number, all of it or its last line; else a failure.
-
-    With a `metric`, lines `name: number` count too.
-    """
+    """Return the result in a command's output: a JSON object or number, all of it or its last line; else a failure."""
     # a command may print its progress first: then the last line is what counts
     for text in (output, last_line(output)):
         try:

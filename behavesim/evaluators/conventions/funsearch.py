@@ -51,7 +51,7 @@ def _execute(path: Path, text: str) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     try:
         exec(compile(text, str(path), "exec"), vars(module))
-    except (Exception, SystemExit) as error:  # whatever the specification's own code raises
+    except (Exception, SystemExit) as error:  # of its own code: else nobody would say whose it is
         raise TaskError(f"the evaluator {path} cannot be loaded: {why(error, str(path))}") from error
     return module
 

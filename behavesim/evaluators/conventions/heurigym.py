@@ -9,7 +9,7 @@ from pathlib import Path
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Judge, Run
 from behavesim.evaluators.modules import module_of, program_at
-from behavesim.evaluators.tracing import ANSWERS, MOST_STEPS, Recorder, Result, numbers, token
+from behavesim.evaluators.tracing import ANSWERS, Recorder, Result, numbers, thinned, token
 from behavesim.task.evaluated import EvaluatorFile
 
 # Name of the file beside the evaluator, by which the convention is found.
@@ -65,7 +65,7 @@ def load_judge(file: EvaluatorFile) -> Judge:
                 return Result(None, dict(costs), failure=f"{instance.name}: the evaluator gave no finite cost")
             costs[f"cost of {instance.name}"] = cost
         lines = [line for text in texts for line in text.splitlines()]
-        steps = tuple(token(line) for line in lines[:: -(-len(lines) // MOST_STEPS) or 1])
+        steps = tuple(token(line) for line in thinned(lines))
         return Result(sum(costs.values()) / len(costs), dict(costs), steps=steps, traced=ANSWERS)
 
     return judge
@@ -77,7 +77,7 @@ def _output(instance: Path) -> Path:
 
 def _instances(here: Path) -> Sequence[Path]:
     for place in (folder / name for folder in (here, here.parent) for name in _DATA):
-        if place.is_dir() and (found := sorted(path for path in place.iterdir() if _is_instance(path))):
+        if place.is_dir() and (found := sorted(filter(_is_instance, place.iterdir()))):
             return found
     raise TaskError(f"there are no instances in a folder {_DATA[0]} beside {here} or in it; fetch the data set first")
 

@@ -137,7 +137,7 @@ def _staged(
     for number, stage in enumerate(stages, 1):
         try:
             given = _called(stage, program, results)
-        except Exception as error:  # a program's fault is a result, beside what earlier stages found out
+        except Exception as error:  # a program's fault: else what earlier stages found out is lost
             if len(stages) == 1:
                 raise
             said = "".join(traceback.format_exception(error))[-_SHOWN:]

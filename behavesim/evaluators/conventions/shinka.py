@@ -33,8 +33,8 @@ def load(file: EvaluatorFile) -> Run:
         results.mkdir()
         try:
             left = run_script(file.evaluator, str(program), str(results))
-        except Exception:
-            if not (results / "correct.json").is_file():  # a script that fails behind its results has results
+        except Exception:  # of the script, which may fail behind its results: else they are lost
+            if not (results / "correct.json").is_file():
                 raise
             left = 1
         return result_in(results, left, file.metric)

@@ -102,7 +102,7 @@ def run_shinka_eval(
         if not math.isfinite(score):
             is_correct = False
             first = first or f"combined_score is {'NaN' if math.isnan(score) else f'inf ({score})'}"
-    except Exception as error:  # noqa: BLE001 - a program's fault is a result
+    except Exception as error:  # noqa: BLE001 - a program's fault: else the results would not be written
         print(f"Evaluation error: {error}")  # noqa: T201 - what a script writes is shown if it fails
         told = default_metrics_on_error or {}
         metrics = {name: told.get(name, value) for name, value in DEFAULT_METRICS_ON_ERROR.items()}

@@ -30,7 +30,7 @@ from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
 from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun, short_name
-from behavesim.reports.charts import IN_THE_DARK, Chart
+from behavesim.reports.chart import IN_THE_DARK, Chart
 from behavesim.reports.comparison_sections import COMPARISON, SeveralRuns, remarks
 from behavesim.reports.markup import html_table, in_html
 from behavesim.reports.sections import RUN, OneRun, Section
@@ -82,7 +82,7 @@ class Page:
 
 def run_page(report: RunReport) -> Page:
     """Return the page of a run; parts that cannot be computed, for example without the task, are left out and named."""
-    run, summary = OneRun(report).run, report.summary
+    run, summary = report.run, report.summary
     sections, notes = {}, list(report.all_notes)
     for name in RUN_PAGE:
         if name in RUN:
@@ -175,7 +175,7 @@ def comparison_page(found: RunComparison, home: str | None = None, folder: Path 
         places = {"nothing": _part("nothing to compare", f"<p>{why}</p>"), **places}
     if notes := "".join(map(_note, remarks(found))):
         places |= {"notes": _part("notes", notes)}
-    runs = {run.origin.folder: run.run for run in found.runs if run.run is not None}
+    runs = {run.origin.folder: run.run for run in found.runs}
     groups = [task.groups[each.group].label for each, task in programs]
     columns = {
         "candidate": list(range(len(programs))),
