@@ -336,7 +336,7 @@ def _said_of_budget(launch: Launch) -> list[str]:
     asks_a_model = proposer_type(settings.proposer).costs_money
     known = max(0, settings.budget - settings.window)
     lines.append(
-        f"window {settings.window}: each prompt knows all results but those of the {settings.window - 1} candidates "
+        f"window {settings.window}: each prompt knows all results but those of the {count_noun(settings.window - 1, 'candidate')} "
         f"before it, the last one {known:,} results"
     )
     if asks_a_model and "window" in chosen and settings.window < settings.connections:
