@@ -233,7 +233,7 @@ def _recommended_text(summary: Summary) -> str | None:
     program = summary.recommended
     if program is None:
         is_evaluators = summary.score_source == "self-reported"
-        return "none: the evaluator has no validation instances" if is_evaluators else None
+        return "none; for one the evaluator has to take an instance's number" if is_evaluators else None
     together = "on search and validation instances together"
     # where the two have other signs, as logarithms may, a share of the template's score says nothing
     is_share = summary.template is None or summary.template.score * program.score > 0

@@ -145,7 +145,7 @@ def test_a_cost_and_many_tokens_are_written_as_people_write_them() -> None:
 def test_the_recommended_program_has_its_score_on_validation_instances() -> None:
     assert "recommended" not in rows(DONE)  # the task may have no validation instances, so "none yet" would promise
     of_evaluator = replace(DONE, score_source="self-reported")
-    assert rows(of_evaluator)["recommended"] == "none: the evaluator has no validation instances"
+    assert rows(of_evaluator)["recommended"] == "none; for one the evaluator has to take an instance's number"
     found = rows(
         replace(DONE, recommended=RecommendedProgram(4, 2.0, 0.5, 3.25, None, DONE.feasible + DONE.rejections))
     )
