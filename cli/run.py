@@ -335,9 +335,10 @@ def _said_of_budget(launch: Launch) -> list[str]:
     lines = [f"chosen for a budget of {settings.budget:,}: {values}"]
     asks_a_model = proposer_type(settings.proposer).costs_money
     known = max(0, settings.budget - settings.window)
+    before = count_noun(settings.window - 1, "candidate")
     lines.append(
-        f"window {settings.window}: each prompt knows all results but those of the {settings.window - 1} candidates "
-        f"before it, the last one {known:,} results"
+        f"window {settings.window}: each prompt knows all results but those of the {before} before it, "
+        f"the last one {known:,} results"
     )
     if asks_a_model and "window" in chosen and settings.window < settings.connections:
         lines.append(

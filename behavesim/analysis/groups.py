@@ -25,6 +25,9 @@ from behavesim.proposers.proposer import proposer_type
 # proposer if no model is set.
 UNNAMED = {"seed", "proposer", "models", "task", "method"}
 
+# Number of settings above which a label is too long for a chart, where two that begin alike would look the same.
+MOST_NAMED = 2
+
 # What runs must share to be compared: the task, the hash of its instances (empty if that was not recorded), and who
 # computes the scores.
 Family = tuple[str, str, ScoreSource]
@@ -122,7 +125,7 @@ def group_runs(runs: Sequence[RunReport]) -> list[RunGroup]:
     for run in runs:
         found.setdefault(_conditions(run), []).append(run)
     members = list(found.values())
-    labels = _labels([alike[0] for alike in members])
+    labels = _labels(members)
     groups = [RunGroup(family_of(alike[0]), label, tuple(alike)) for alike, label in zip(members, labels, strict=True)]
     # else a group would change its colour, and a difference its sign, from task to task
     families, order = [group.family for group in groups], [group.label for group in groups]
@@ -144,27 +147,32 @@ def _budget(run: RunReport) -> int:
     return max(run.origin.settings.budget, run.summary.asked)
 
 
-def _labels(runs: Sequence[RunReport]) -> list[str]:
+def _labels(members: Sequence[Sequence[RunReport]]) -> list[str]:
     # Groups can differ in versions alone, which no label shows.
     # A label that occurs again in a family gets a number: "niche", "niche (2)".
     seen: Counter[tuple[Family, str]] = Counter()
-    labels = []
-    for run in runs:
-        label = run.origin.settings.label or _describe(run, runs)
+    runs, labels = [alike[0] for alike in members], []
+    for run, *others in members:
+        label = run.origin.settings.label or _describe(run, runs, is_alone=not others)
         seen[family_of(run), label] += 1
         again = seen[family_of(run), label]
         labels.append(label if again == 1 else f"{label} ({again})")
     return labels
 
 
-def _describe(run: RunReport, runs: Sequence[RunReport]) -> str:
-    """Return a run's method, then the settings in which comparable runs of that method differ, as "name=value"."""
+def _describe(run: RunReport, runs: Sequence[RunReport], is_alone: bool) -> str:
+    """Return a run's method, then the settings in which comparable runs of that method differ, as "name=value".
+
+    If these are more than MOST_NAMED, a run that is a group by itself is called by its own name.
+    """
     ours, kind = _decisive(run), (family_of(run), run.summary.method)
     others = [_decisive(each) for each in runs if (family_of(each), each.summary.method) == kind]
     differing = [name for name in ours if any(other.get(name, ours[name]) != ours[name] for other in others)]
     shown = [name for name in differing if name not in UNNAMED]
     if "proposer" in differing or "models" in differing:
         shown.append("models" if ours.get("models") else "proposer")
+    if is_alone and len(shown) > MOST_NAMED:
+        return run.summary.run
     return " ".join([short_name(run.summary.method), *(f"{name}={_text(ours[name])}" for name in shown)])
 
 

@@ -461,4 +461,6 @@ def splits_table(found: tuple[SplitScores, ...]) -> Table:
     )
     has_gain = any(each.gain is not None for each in found)
     caption = "gain: on the template, on fresh instances after a race, else on search and validation; empty: not tried"
+    if any(each.gain is None and each.validation is not None for each in found):
+        caption += ", or a score of another sign than the template's"
     return Table("splits", "scores on each set of instances", columns, rows, caption if has_gain else "", keys=2)

@@ -7,7 +7,7 @@ outside, so a journal cannot prove it. docs/explanation/durability.md lists what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -264,10 +264,13 @@ def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepanc
 
 def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
     """Return the field `name` of two events as "name=value": as derived (`ours`), then as recorded (`theirs`)."""
-    # Two different texts begin 20 characters before their first difference, or it would be cut off. Of two prompts with
-    # one operator only the texts are shown.
+    # Two different texts begin 20 characters before their first difference, or it would be cut off. Of two mappings,
+    # such as metrics, the items that differ are shown, of two prompts with one operator only the texts.
     if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
         ours, theirs = ours.text, theirs.text
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        equal = {key for key in ours if key in theirs and ours[key] == theirs[key]}
+        ours, theirs = ({key: each[key] for key in each if key not in equal} for each in (ours, theirs))
     start = 0
     if isinstance(ours, str) and isinstance(theirs, str):
         same = (k for k, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b)

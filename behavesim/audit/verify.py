@@ -47,7 +47,7 @@ from behavesim.store.database import count_registered, last_event_number
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
-from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.evaluated import LIBRARY_METRIC, EvaluatorTask
 from behavesim.task.verdict import TIMED, Block, Failure
 
 # Events that carry settings, under which all later events are judged.
@@ -429,9 +429,14 @@ async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Await
 def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
     """Return an outcome without what differs each time: its CPU times, and memory addresses in its message."""
     # If an evaluator reported it, its metrics of time and memory go, too; a task's own are kept, whatever their names.
+    # So do those that say which libraries the machine has: another one may have more, as where a recording is checked.
     metrics = event.metrics
     if is_self_reported:
-        metrics = {name: value for name, value in metrics.items() if not is_of_the_clock(name)}
+        metrics = {
+            name: value
+            for name, value in metrics.items()
+            if not is_of_the_clock(name) and not name.startswith(LIBRARY_METRIC)
+        }
     if isinstance(event, Rejected):
         return replace(event, cpu_s=0.0, message=without_addresses(event.message), metrics=metrics)
     return replace(event, cpu_s=0.0, counted_s=None, metrics=metrics)

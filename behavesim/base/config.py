@@ -87,7 +87,8 @@ class Settings(Options):
 
     label: Adjustable[str] = ""
     """Name of the group of runs with equal settings in comparisons. If empty, its method and the settings that
-    differ name it. It does not decide which runs form a group."""
+    differ name it, or, if these are more than two and it is one run, the run's name. It does not decide which runs form
+    a group."""
     task: str
     """The task: an installed task's name, or the path of a .py or .toml task file."""
     method: str = "funsearch+behavesim"

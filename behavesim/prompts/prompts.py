@@ -187,7 +187,9 @@ class Prompts:
         """Return a prompt with an angle in its place, the first with which it equals no earlier prompt of the run."""
         if not has_place(prompt.text, ANGLE) or isinstance(asked, NoteAsked):
             return fill_within_budget(prompt, {ANGLE: str}, None)
-        for angle in self.wording.later_angles(prompt.operator, asked.candidate + self.settings.seed):
+        for angle in self.wording.later_angles(
+            prompt.operator, asked.candidate + self.settings.seed, len(asked.parents)
+        ):
             angled = fill_within_budget(prompt, {ANGLE: partial(str, angle)}, self.settings.prompt_tokens)
             # one that has no room for an angle stays as it is
             if text_hash(angled.text) not in state.asked_texts or LEFT_OUT[ANGLE] in angled.left_out:

@@ -105,17 +105,22 @@ class Wording:
             angle += f" Combine this with another start: {known[(number + pairing) % len(known)]}"
         return f"{angle} {_ASKED_BEFORE.format(again)}" if again else angle
 
-    def later_angles(self, operator: str, number: int) -> Iterator[str]:
-        """Yield angles of a prompt that shows programs, the one of this candidate's number first; never twice the same.
+    def later_angles(self, operator: str, number: int, shown: int) -> Iterator[str]:
+        """Yield angles of a prompt that shows so many programs, that of this candidate's number first; never one twice.
 
         Those of the text `later_angles` come first, in turn, or none once for an operator that has no line there; then
-        numbered requests for something else, without end.
+        numbered requests for something else, without end. A line for "improve*" is for two programs or more.
         """
         lines = (line.partition(":") for line in self.texts.get("later_angles", "").splitlines())
-        known = [said.strip() for operators, _, said in lines if operator in operators.split()] or [""]
+        named = {operator, f"{operator}*"}
+        known = [(said.strip(), named.intersection(operators.split())) for operators, _, said in lines]
+        known = [each for each in known if each[1]] or [("", named)]
         # by rounds, so that an operator that takes every n-th turn is not given the same angle each time
         first = number + number // len(known)
-        yield from (known[(first + place) % len(known)] for place in range(len(known)))
+        for place in range(len(known)):
+            angle, taken_by = known[(first + place) % len(known)]
+            if shown > 1 or operator in taken_by:
+                yield angle
         yield from (_ASKED_BEFORE.format(again) for again in count(1))
 
 

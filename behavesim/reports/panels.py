@@ -184,7 +184,7 @@ def _stuck(live: LiveRun) -> str | None:
         return None
     named = ", ".join(stuck[:NAMED]) + (" …" if len(stuck) > NAMED else "")
     which = f"{len(stuck)} of {len(known)}: {named}" if stuck else f"none of {len(known)}"
-    return f"{which} (no better program for {live.long:,} candidates)"
+    return f"{which} (no gain or regrouping for {live.long:,} candidates)"
 
 
 def _distances(state: RunState) -> str | None:

@@ -451,8 +451,12 @@ def first_screen(report: RunReport, metrics: Chosen) -> Iterator[Section]:
     shown = OneRun(report, metrics, is_full=False)
     clusters = [each.members for each in report.clusters]
     sizes = ", ".join(str(len(members)) for members in clusters)
-    caption = f"clusters: {len(clusters)} groups that behave alike, of {sizes} programs" if len(clusters) > 1 else ""
-    top = replace(top_table(report.top[:FIRST_ROWS], clusters, caption), title="the best behaviours")
+    best = report.top[:FIRST_ROWS]
+    captions = [
+        *(["equal ranks: the difference may be chance"] if len({each.rank for each in best}) < len(best) else []),
+        *([f"clusters: {len(clusters)} groups that behave alike, of {sizes} programs"] if len(clusters) > 1 else []),
+    ]
+    top = replace(top_table(best, clusters, "; ".join(captions)), title="the best behaviours")
     return without_empty(
         [
             table_section("summary", headline_table(report.summary, report.distinct, metrics)),

@@ -233,9 +233,10 @@ def _recommended_text(summary: Summary) -> str | None:
     program = summary.recommended
     if program is None:
         is_evaluators = summary.score_source == "self-reported"
-        return (
-            "none: no program was chosen on validation instances, which most evaluators lack" if is_evaluators else None
+        chosen = (
+            "none: no program was chosen on validation instances; evaluators that take an instance's number have some"
         )
+        return chosen if is_evaluators else None
     together = "on search and validation instances together"
     # where the two have other signs, as logarithms may, a share of the template's score says nothing
     is_share = summary.template is None or summary.template.score * program.score > 0

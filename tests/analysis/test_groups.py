@@ -53,6 +53,13 @@ def test_settings_of_another_task_or_method_do_not_name_a_group() -> None:
     assert labels(made("eoh", 0, 0.1, budget=10), made("niche", 0, 0.1, budget=20)) == ["eoh", "niche"]
 
 
+def test_a_run_by_itself_that_differs_in_much_is_called_by_its_name() -> None:
+    of_each = {"budget": 100, "population": 10, "timeout_s": 5}, {"budget": 200, "population": 20, "timeout_s": 9}
+    first, second, another_seed = (made("eoh", seed, 0.1, **of_each[which]) for which, seed in ((0, 0), (1, 0), (1, 1)))
+    assert labels(first, second) == ["eoh-0-100-10-5", "eoh-0-200-20-9"]
+    assert labels(first, second, another_seed) == ["eoh-0-100-10-5", "eoh budget=200 timeout_s=9.0 population=20"]
+
+
 def test_runs_of_different_length_are_not_pooled() -> None:
     assert labels(made("eoh", 0, 0.1, budget=100), made("eoh", 1, 0.1, budget=200)) == [
         "eoh budget=100", "eoh budget=200",

@@ -22,6 +22,7 @@ def test_an_event_that_is_the_one_expected_differs_in_nothing() -> None:
         (Added(4, "0"), Added(4, "1"), ("group='0'", "group='1'")),
         (Added(4, "0"), Added(4, "1", (2,)), ("group='0', evicted=()", "group='1', evicted=(2,)")),
         (Compared(4, {"0": 0.5}), Compared(4, {"0": 0.25}), ("to_groups={'0': 0.5}", "to_groups={'0': 0.25}")),
+        (Compared(4, {"0": 0.5, "1": 1.0}), Compared(4, {"0": 0.5}), ("to_groups={'1': 1.0}", "to_groups={}")),
         (NotAdded(4), Added(4, "1"), ("NotAdded(candidate=4)", "Added(candidate=4, group='1', evicted=())")),
         (None, NotAdded(4), ("nothing yet", "NotAdded(candidate=4)")),
     ],

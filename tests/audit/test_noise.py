@@ -43,7 +43,7 @@ async def test_outcomes_that_differ_among_themselves_are_noise(
     assert len(others) - len(left) == trials
 
 
-def test_times_and_addresses_do_not_last() -> None:
+def test_times_addresses_and_the_libraries_of_a_machine_do_not_last() -> None:
     at = [Rejected(3, "evaluation", "exception", f"<f at 0x7f{n}a12345678>", "x", cpu_s=n) for n in (1, 2)]
     assert without_volatile(at[0]) == without_volatile(at[1])
     assert (
@@ -56,4 +56,6 @@ def test_times_and_addresses_do_not_last() -> None:
         timed[0]
     ) != without_volatile(timed[1])
     assert without_volatile(timed[0], True) != without_volatile(replace(timed[0], metrics={"circles": 6.0}), True)
+    elsewhere = replace(timed[0], metrics={**timed[0].metrics, "private.library.pandas": 1.0})
+    assert without_volatile(timed[0], True) == without_volatile(elsewhere, True)
     assert without_volatile(FAILED) != without_volatile(Rejected(3, "evaluation", "evaluator", "no route"))

@@ -17,6 +17,7 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     assert said.code == 0, said.err
     assert "template 6.53344; all 4 programs take about " in said.out
     assert "time besides" in said.out  # the estimate counts programs alone
+    assert "all results but those of the 1 candidate before it" in said.err
     assert "no model is asked, which costs nothing" in said.out
     assert not Path("runs").exists()
     document = behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--dry-run", "--json").document

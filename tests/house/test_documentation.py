@@ -14,6 +14,8 @@ from behavesim_cli.app import app
 from behavesim_cli.commands import COMMANDS
 
 from tests.reference.pages import PAGES, context_of
+from tests.sandbox.siege import ATTACKS
+from tests.sandbox.tree.attacks import EVALUATORS, PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -125,6 +127,14 @@ def test_all_pages_together_stay_short() -> None:
     assert sum(len(re.findall(r"\S*[^\W\d_]\S*", block)) for block in blocks) <= MOST_WORDS
 
 
-@pytest.mark.parametrize("path", [path for path in [PEOPLE[1], *WRITTEN] if path.name != "index.md"], ids=name)
+@pytest.mark.parametrize("path", [path for path in [PEOPLE[1], *DOCS] if path.name != "index.md"], ids=name)
 def test_a_page_begins_with_what_its_reader_can_do_after_it(path: Path) -> None:
     assert re.match(r"# [^\n]+\n\nAfter this page ", path.read_text())
+
+
+def test_the_page_on_security_counts_the_attacks_that_there_are() -> None:
+    said = re.search(
+        r"runs (\d+) hostile programs, and \S+ (\d+) programs and (\d+) evaluators",
+        (ROOT / "docs/explanation/security.md").read_text(),
+    )
+    assert said and [*map(int, said.groups())] == [len(ATTACKS), len(PROGRAMS), len(EVALUATORS)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -252,9 +253,15 @@ def test_first_prompts_differ_by_angle_unless_that_is_turned_off() -> None:
 
 
 def test_an_operator_without_angles_of_its_own_is_first_asked_without_one() -> None:
-    of_another, of_improve = (toy().wording.later_angles(operator, 3) for operator in ("another", "improve"))
+    of_another, of_improve = (toy().wording.later_angles(operator, 3, 2) for operator in ("another", "improve"))
     assert next(of_another) == "" and "Asked before (1)" in next(of_another)
     assert "Asked before" not in next(of_improve)
+
+
+def test_one_program_is_not_asked_to_be_joined_with_others() -> None:
+    of_one, of_two = ([*islice(toy().wording.later_angles("improve", 0, shown), 5)] for shown in (1, 2))
+    joins = "Take what is good in each, and write one program that joins it."
+    assert joins in of_two and joins not in of_one and {*of_two} - {joins} < {*of_one}
 
 
 def test_ones_own_texts_take_the_place_of_ours(tmp_path: Path) -> None:

@@ -143,6 +143,16 @@ def test_a_run_in_which_nothing_is_feasible_has_no_curve(tmp_path: Path) -> None
     assert [("convergence" in each) for each in names] == [False, True]
 
 
+def test_equal_ranks_and_an_empty_gain_are_explained_where_they_occur(tmp_path: Path) -> None:
+    full = whole(tmp_path)
+    ranks = [replace(each, rank=1) for each in full.top]
+    splits = [replace(each, validation=1.0, gain=None if each.program == "best" else 0.0) for each in full.splits]
+    text = seen_sections(sections.first_screen(replace(full, top=tuple(ranks), splits=tuple(splits)), {}), 200)
+    usual = one_run_first(tmp_path / "usual")
+    for said in ("equal ranks: the difference may be chance", "or a score of another sign than the template's"):
+        assert said in text and said not in usual
+
+
 if __name__ == "__main__":
     SCREENS.mkdir(exist_ok=True)
     for screen in ALL:

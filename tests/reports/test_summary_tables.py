@@ -145,10 +145,8 @@ def test_a_cost_and_many_tokens_are_written_as_people_write_them() -> None:
 def test_the_recommended_program_has_its_score_on_validation_instances() -> None:
     assert "recommended" not in rows(DONE)  # the task may have no validation instances, so "none yet" would promise
     of_evaluator = replace(DONE, score_source="self-reported")
-    assert (
-        rows(of_evaluator)["recommended"]
-        == "none: no program was chosen on validation instances, which most evaluators lack"
-    )
+    chosen = "none: no program was chosen on validation instances; evaluators that take an instance's number have some"
+    assert rows(of_evaluator)["recommended"] == chosen
     found = rows(
         replace(DONE, recommended=RecommendedProgram(4, 2.0, 0.5, 3.25, None, DONE.feasible + DONE.rejections))
     )
