@@ -276,7 +276,7 @@ OWN = RUN.settings
 def read_toml(path: Path, kind: str = "settings file") -> dict[str, Any]:
     """Return the values of a TOML file; raises UsageError, which calls it a `kind`, if it cannot be read."""
     try:
-        return tomllib.loads(read_text_file(path, kind))
+        return tomllib.loads(read_text_file(path, kind).removeprefix("\ufeff"))  # which some editors write first
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the {kind} {path} is not TOML: {error}") from None
 

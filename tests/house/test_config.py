@@ -84,6 +84,8 @@ def test_an_unknown_key_of_a_file_is_named_with_its_nearest(tmp_path: Path) -> N
 
 
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("\ufeffseed = 3", encoding="utf-8")  # as some editors write it
+    assert settings_from_person({"task": "tsp"}, file=tmp_path / "settings.toml").seed == 3
     (tmp_path / "settings.toml").write_text("seed: 3")
     with pytest.raises(UsageError, match="is not TOML"):
         settings_from_person({"task": "tsp"}, file=tmp_path / "settings.toml")
