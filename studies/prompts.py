@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -51,6 +52,10 @@ class Asking:
     """Whether all lines of the best program so far that are not the template's are in the prompt."""
     distance: float | None
     """How much worse than the best so far the better parent scores; None for a first question."""
+    parents: frozenset[CandidateId]
+    """The programs of the run that it was asked about."""
+    behind: frozenset[CandidateId]
+    """Those of them that score worse than the best so far."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,10 @@ class PromptsRow:
     """Share of the improving prompts that show the best program's code; None without an improving prompt."""
     distance: float | None
     """Mean distance of the better parent's score to the best so far, in the unit of the score."""
+    parent_sets: int
+    """Number of different sets of parents in the improving prompts."""
+    same_parent: float | None
+    """Share of the improving prompts with the parent that is shown most often while another scores better."""
     repeats: int
     """Number of prompts that equal an earlier one word for word."""
     tokens: float
@@ -78,7 +87,7 @@ class PromptsStudy:
     rows: tuple[PromptsRow, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON: `{rows: [{run, settings, prompts, shows_best, distance, repeats, tokens}]}`."""
+        """Return the study as JSON: `{rows: [{run, settings, prompts, shows_best, distance, parent_sets, …}]}`."""
         return {"rows": [vars(row) for row in self.rows]}
 
     def tables(self) -> tuple[Table, ...]:
@@ -89,16 +98,18 @@ class PromptsStudy:
             Column("prompts", COUNT),
             Column("shows_best", FRACTION, "show the best"),
             Column("distance", SCORE, "parent behind best"),
+            Column("parent_sets", COUNT, "sets of parents"),
+            Column("same_parent", FRACTION, "same weaker parent"),
             Column("repeats", COUNT),
             Column("tokens", COUNT),
         )
         rows = tuple(
-            (row.run, row.settings, row.prompts, row.shows_best, row.distance, row.repeats, round(row.tokens))
-            for row in self.rows
+            tuple(round(value) if name == "tokens" else value for name, value in vars(row).items()) for row in self.rows
         )
         caption = (
             "show the best: of the prompts that ask for a better program, those with the code of the best so far; "
-            "parent behind best: of the better parent, in the unit of the score; repeats: word for word."
+            "parent behind best: of the better parent, in the unit of the score; same weaker parent: with the parent "
+            "that is shown most often beside a better program; repeats: word for word."
         )
         return (Table("prompts", "questions that the same replies lead to", columns, rows, caption),)
 
@@ -260,7 +271,9 @@ def _asking(event: Asked, state: RunState, known: frozenset[str]) -> Asking:
     bests = [best, *parents] if best is not None else []
     shows = any(each.utility >= bests[0].utility and _own_lines(each, known) <= lines for each in bests)
     distance = best.utility - max(each.utility for each in parents) if improves and best is not None else None
-    return Asking(event.candidate, text, improves, improves and shows, distance)
+    behind = [each.candidate for each in parents if best is not None and each.utility < best.utility]
+    numbers = frozenset(each.candidate for each in parents)
+    return Asking(event.candidate, text, improves, improves and shows, distance, numbers, frozenset(behind))
 
 
 def _own_lines(program: Member, known: frozenset[str]) -> set[str]:
@@ -274,12 +287,15 @@ def row_of(run: str, settings: str, asked: Sequence[Asking]) -> PromptsRow:
     """Return what some questions amount to."""
     improving = [each for each in asked if each.improves]
     distances = [each.distance for each in improving if each.distance is not None]
+    shown = Counter(parent for each in improving for parent in each.behind)
     return PromptsRow(
         run,
         settings,
         len(asked),
         fmean(each.shows_best for each in improving) if improving else None,
         fmean(distances) if distances else None,
+        len({each.parents for each in improving}),
+        max(shown.values(), default=0) / len(improving) if improving else None,
         len(asked) - len({each.text for each in asked}),
         fmean(estimate_tokens(each.text) for each in asked) if asked else 0.0,
     )

@@ -22,8 +22,10 @@ from behavesim.task.score import PRIVATE
 
 # Most metrics of a program that prompts show, the first ones: each takes a few tokens in every prompt.
 METRICS_SHOWN = 12
-# Most characters of a program's feedback that prompts show.
-FEEDBACK_SHOWN = 800
+# Most characters of a program's feedback that prompts show: of the best one and the last one shown, and of others.
+#
+# Before the best program had its feedback beside it, each program shown had 800.
+FEEDBACK_SHOWN, OTHERS_FEEDBACK = 800, 400
 # Most characters of a failed program's message, and as many of its feedback, in a prompt's list of failures.
 FAILURE_SHOWN = 400
 # Most characters that prompts show of the idea of a program that failed.
@@ -45,14 +47,17 @@ def _text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.5g}"
 
 
-def feedback_in_words(program: Member) -> list[str]:
-    """Return the paragraphs that show a program's feedback, its first FEEDBACK_SHOWN characters; [] if none."""
-    shown = quote_lines(program.feedback, FEEDBACK_SHOWN)
+def feedback_in_words(program: Member, most: int = FEEDBACK_SHOWN) -> list[str]:
+    """Return the paragraphs that show a program's feedback, its first `most` characters; [] if none."""
+    shown = quote_lines(program.feedback, most)
     return ["What was said about it when it ran:", shown] if shown else []
 
 
-def failure_in_words(rejected: Rejected, origin: str = "") -> str:
-    """Return why a program failed, as an item of a list; `origin` is what it was written from, or ""."""
+def failure_in_words(rejected: Rejected, origin: str = "", times: int = 1) -> str:
+    """Return why a program failed, as an item of a list; `origin` is what it was written from, or "".
+
+    `times` is how many programs failed for this reason with this message.
+    """
     idea = f"(its idea: {prose(rejected.thought, IDEA_SHOWN)})" if rejected.thought else ""
     message = prose(rejected.message[:FAILURE_SHOWN])
     metrics = metrics_in_words(rejected.metrics)
@@ -61,7 +66,8 @@ def failure_in_words(rejected: Rejected, origin: str = "") -> str:
     first = " ".join(filter(None, [message, metrics, idea]))
     # the end of a traceback, or of what a process wrote, says what went wrong
     more = quote_lines(rejected.feedback, FAILURE_SHOWN, is_end=True)
-    return "\n".join(filter(None, [f"- {origin}{rejected.reason}: {first}", more]))
+    reason = f"{rejected.reason} ({times} programs)" if times > 1 else rejected.reason
+    return "\n".join(filter(None, [f"- {origin}{reason}: {first}", more]))
 
 
 # From this correlation on prompts say that a score depends on a number, of at most so many numbers.
@@ -131,12 +137,17 @@ def prose(text: str, longest: int | None = None) -> str:
 def quote_lines(text: str, longest: int, is_end: bool = False) -> str:
     """Return the first or, if `is_end`, the last `longest` characters of a text, indented and without blank lines.
 
-    An end begins with a whole line, if it has several. Control characters are removed, back-quotes become apostrophes.
+    Of several lines whole ones are kept; "…" stands for lines after them. Control characters are removed, back-quotes
+    become apostrophes.
     """
     # a back-quote could open a fenced block, which readers would take for a program
     kept = text[-longest:] if is_end else text[:longest]
     if is_end and len(text) > longest and "\n" in kept.rstrip() and text[-longest - 1] != "\n":
         kept = kept.partition("\n")[2]
+    elif not is_end and text[longest:].strip():
+        # half a line of figures would be read as all there is
+        whole = kept if text[longest] == "\n" else kept.rpartition("\n")[0]
+        kept = f"{whole or kept}\n…"
     lines = sendable(kept).replace("`", "'").splitlines()
     return "\n".join(f"    {line.rstrip()}" for line in lines if line.strip())
 

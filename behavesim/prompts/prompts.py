@@ -18,8 +18,10 @@ from behavesim.prompts.feedback import (
     DEFERRED,
     FEEDBACK_SHOWN,
     LEFT_OUT,
+    OTHERS_FEEDBACK,
     Shorter,
     cut_to_tokens,
+    feedback_in_words,
     fill_within_budget,
     fit_to_budget,
     fits,
@@ -55,6 +57,8 @@ from behavesim.task.evaluated import EvaluatorTask
 HINT_SHOWN = 600
 # Characters of a failed reply, from its start, that a repair shows if no program could be read from it.
 REPLY_SHOWN = 4000
+# Operators that ask what holds a program back. Of one as good as the best known, the text `reached` asks another thing.
+FINDS_FAULTS = frozenset({"improve", "m1", "ls", "mutation"})
 # What every prompt can do without, the least important first.
 FIRST_LEFT_OUT: tuple[Shorter, ...] = (("angle", {"angle": ""}), ("hint", {"hint": ""}))
 # Shares of a program's lines that are kept, tried in this order, if everything else is left out already.
@@ -130,6 +134,8 @@ class Prompts:
         feedback = self.settings.prompt_feedback
         score = "" if template is None or feedback == "none" else describe_score_and_metrics(template, self.objective)
         parts = {"angle": angle, "template_score": score}
+        if template is not None and feedback != "none" and (said := feedback_in_words(template, OTHERS_FEEDBACK)):
+            parts["template"] = "\n\n".join([self.task["template"], *said])
         return self._prompt(name, parts, operator)
 
     def showing_programs(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
@@ -142,7 +148,14 @@ class Prompts:
         if says:
             del known["goal"]  # the run's own goal is filled in when the prompt is sent
         parts = {"spread": compare_by_instance(programs, self.objective) if says else "", **known, **words}
-        return self._prompt(name, parts, shorter=self._shorter(programs) if programs else ())
+        text = self._text_name(name, programs)
+        return self._prompt(text, parts, operator=name, shorter=self._shorter(programs) if programs else ())
+
+    def _text_name(self, operator: str, programs: Sequence[Member]) -> str:
+        """Return the name of the text of an operator that shows these programs: "reached" in place of some."""
+        says = self.settings.prompt_feedback != "none" and "reached" in self.wording.texts
+        is_reached = says and operator in FINDS_FAULTS and bool(programs)
+        return "reached" if is_reached and self.objective.is_reached(programs[-1].score) else operator
 
     def completed(self, asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours) -> Asked | NoteAsked:
         """Return a request as it can be sent: with what follows from the run's state and from behaviours.
@@ -181,15 +194,13 @@ class Prompts:
             ),
         }
         prompt = fill_within_budget(prompt, told, self.settings.prompt_tokens)
-        return replace(asked, prompt=self._at_an_angle(prompt, asked, state))
+        return replace(asked, prompt=self._at_an_angle(prompt, self._text_name(prompt.operator, members), asked, state))
 
-    def _at_an_angle(self, prompt: Prompt, asked: Asked | NoteAsked, state: RunState) -> Prompt:
+    def _at_an_angle(self, prompt: Prompt, text: str, asked: Asked | NoteAsked, state: RunState) -> Prompt:
         """Return a prompt with an angle in its place, the first with which it equals no earlier prompt of the run."""
         if not has_place(prompt.text, ANGLE) or isinstance(asked, NoteAsked):
             return fill_within_budget(prompt, {ANGLE: str}, None)
-        for angle in self.wording.later_angles(
-            prompt.operator, asked.candidate + self.settings.seed, len(asked.parents)
-        ):
+        for angle in self.wording.later_angles(text, asked.candidate + self.settings.seed, len(asked.parents)):
             angled = fill_within_budget(prompt, {ANGLE: partial(str, angle)}, self.settings.prompt_tokens)
             # one that has no room for an angle stays as it is
             if text_hash(angled.text) not in state.asked_texts or LEFT_OUT[ANGLE] in angled.left_out:

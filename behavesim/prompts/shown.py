@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from statistics import fmean, stdev
 from typing import Literal
@@ -11,13 +12,15 @@ from typing import Literal
 from behavesim.base.text import count_noun, shorten, without_exponent
 from behavesim.programs.answer import add_fence, fenced_blocks
 from behavesim.prompts.feedback import (
+    FEEDBACK_SHOWN,
+    OTHERS_FEEDBACK,
     failure_in_words,
     feedback_in_words,
     metrics_in_words,
     prose,
     tuning_in_words,
 )
-from behavesim.state.events import TEMPLATE, CandidateId
+from behavesim.state.events import TEMPLATE, CandidateId, Rejected
 from behavesim.state.members import Member
 from behavesim.state.race import scores_told_apart
 from behavesim.state.state import RunState
@@ -80,7 +83,8 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
         said += [f"{title}{_facts(each, objective, scores, limit_s, each is programs[-1])}", code(each.source)]
-        said += feedback_in_words(each) if scores else []
+        most = FEEDBACK_SHOWN if each is programs[-1] else OTHERS_FEEDBACK
+        said += feedback_in_words(each, most) if scores else []
     return "\n\n".join(said)
 
 
@@ -99,17 +103,24 @@ def _facts(program: Member, objective: Objective, scores: bool, limit_s: float, 
     return " ".join([*filter(None, facts), "Its code:"])
 
 
+def leader_beside(state: RunState, shown: Sequence[Member]) -> Member | None:
+    """Return the best program so far if it is to stand beside `shown`; None if it is among them or one is as good."""
+    leader = state.leader
+    return None if leader is None or any(each.utility >= leader.utility for each in shown) else leader
+
+
 def leader_in_words(
     state: RunState, shown: Sequence[Member], limit_s: float, code: Code, is_tried_unseen: bool = False
 ) -> str:
-    """Return the best program so far with score, idea and code; "" if it is among `shown`, or another as good is.
+    """Return the best program so far with score, idea, code and feedback; "" if `leader_beside` finds none.
 
     `is_tried_unseen`: whether the run ends with unseen instances.
     """
-    leader = state.leader
-    if leader is None or any(each.utility >= leader.utility for each in shown):
+    leader = leader_beside(state, shown)
+    if leader is None:
         return ""
     said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s, is_best=True)}", code(leader.source)]
+    said += feedback_in_words(leader)
     # what is said of the best of `shown` below need not be said twice
     is_said = any(_reached(each, state.objective, "", is_tried_unseen) for each in shown)
     reached = "" if is_said else _reached(leader, state.objective, "It", is_tried_unseen)
@@ -180,7 +191,7 @@ def _reached(program: Member, objective: Objective, name: str, is_tried_unseen: 
             f"{said} In the end the best programs are tried on instances that no program has seen: write one that "
             "reaches its score by its method and not by luck, so that it does so there too."
         )
-    return f"{said} If you see no way to one, write a program that reaches the same score in another way."
+    return f"{said} Unless you see a way to one, write a program that reaches the same score in another way."
 
 
 def compare_by_instance(programs: Sequence[Member], objective: Objective) -> str:
@@ -255,7 +266,10 @@ def describe_run(state: RunState, shown: Sequence[Member], words: InWords, is_le
     best, template = state.best, state.template
     if best is None:
         return f"{said}. None of them ran."
-    table = "\n".join(_behind(state, shown, words))
+    beside = (
+        leader_beside(state, shown) if is_leader_shown and any(each.candidate != TEMPLATE for each in shown) else None
+    )
+    table = "\n".join(filter(None, _behind(state, shown, beside, words)))
     at = next((number for number, each in enumerate(shown, 1) if each.score == best.score), None)
     if template is not None and template.utility >= best.utility:
         known = f"which scores {template.score:.6g}{describe_gap(state.objective.gap(template.score))}"
@@ -270,15 +284,44 @@ def describe_run(state: RunState, shown: Sequence[Member], words: InWords, is_le
     return f"{said}\n\n{table}".rstrip()
 
 
-def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterator[str]:
-    """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are."""
+# Most instances that are named as those on which a program is better than the best one.
+BETTER_ON = 3
+
+
+def _ahead(shown: Sequence[Member], best: Member, which: str, told: Sequence[int], words: InWords, sign: int) -> str:
+    """Return a sentence on where programs are better than the best one, called `which`: what to take from each.
+
+    `told` are the instances whose names the prompt tells already; `sign` is 1 where higher scores are better, else -1.
+    """
+    said = []
+    for number, each in enumerate(shown, 1):
+        if each is not best and len(each.scores) == len(best.scores):
+            lead = [sign * (ours - theirs) for ours, theirs in zip(each.scores, best.scores, strict=True)]
+            # rounding is no lead
+            least = [REACHED * max(1.0, abs(score)) for score in best.scores]
+            ahead = sorted((i for i in range(len(lead)) if lead[i] > least[i]), key=lambda i: -lead[i])
+            named = [f"{i + 1} {'' if i in told else words.name(i)}".rstrip() for i in ahead[:BETTER_ON]]
+            rest = len(ahead) - BETTER_ON
+            named += [f"{rest} other{'s' if rest > 1 else ''}"] if rest > 0 else []
+            which_ones = " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
+            name = "it" if len(shown) == 1 else f"program {number}"
+            said += [f"{name} on instance{'s' if len(ahead) > 1 else ''} {which_ones}"] if ahead else []
+    return f"Better than {which}: {'; '.join(said)}." if said else ""
+
+
+def _behind(state: RunState, shown: Sequence[Member], beside: Member | None, words: InWords) -> Iterator[str]:
+    """Yield the lines of a table: per instance the best score so far, and how far behind it the shown programs are.
+
+    `beside` is the best program, if it stands beside `shown`. After the table stands where the others are better.
+    """
     # The template has no column. Instances on which no program is behind have no row. Of more than INSTANCES_SHOWN,
-    # those are shown on which the last program is furthest behind: there is most to gain.
+    # those are shown on which the best of the programs is furthest behind: there is most to gain.
     utility = state.objective.utility
     best = state.tried.best_scores
     if state.template is not None:
         best = tuple(max(pair, key=utility) for pair in zip(best, state.template.scores, strict=False))
-    programs = [each for each in shown if each.candidate != TEMPLATE and len(each.scores) == len(best)]
+    columns = [*shown, *filter(None, [beside])]
+    programs = [each for each in columns if each.candidate != TEMPLATE and len(each.scores) == len(best)]
     if len(best) < 2 or not programs:
         return
     # a share of a logarithm, or of scores on both sides of 0, says nothing
@@ -298,17 +341,20 @@ def _behind(state: RunState, shown: Sequence[Member], words: InWords) -> Iterato
     unit = "in %" if relative else "in the unit of the score"
     which = " on each instance" if len(rows) == len(best) else ""
     if len(rows) < len(open_to):
-        which = " on the instances on which the last one is furthest behind"
+        which = " on the instances on which the best of them is furthest behind"
     more = " (level on all others)" if len(rows) == len(open_to) < len(best) else ""
     yield f"How far behind the best score so far{which}, {unit}{more}:"
     names = {index: f"{index + 1} {words.name(index)}".rstrip() for index in rows}
     width = max(len("instance"), *map(len, names.values()))
-    titles = ["program"] if len(shown) == 1 else [f"program {shown.index(each) + 1}" for each in programs]
+    numbered = ["program" if len(shown) == 1 else f"program {number}" for number in range(1, len(shown) + 1)]
+    titles = [title for each, title in zip(columns, [*numbered, "the best"], strict=False) if each in programs]
     yield f"    {'instance':<{width}}  best so far  {'  '.join(titles)}"
     for index in sorted(rows):
         much = (0.0 if (by := behind(each, index)) <= least[index] else by for each in programs)
         cells = (f"{_much(by):>{len(title)}}" for by, title in zip(much, titles, strict=True))
         yield f"    {names[index]:<{width}}  {best[index]:>11.6g}  {'  '.join(cells)}"
+    to_beat, which = (shown[-1], f"program {len(shown)}") if beside is None else (beside, "the best program")
+    yield _ahead(shown, to_beat, which, rows, words, 1 if state.objective.direction == "maximise" else -1)
 
 
 # Most groups in the list of what was tried; one more line sums up the others.
@@ -397,7 +443,7 @@ def mechanism(thought: str, most: int = LISTED_IDEA) -> str:
     """Return the first sentences of an idea, as many as have `most` characters; it is cut in one if they fill less
     than half of that.
 
-    Then it ends with a clause, in two thirds of the room, or after a word.
+    Then it ends with a clause, if there is no sentence in two thirds of the room, or after a word.
     """
     words = prose(thought)
     if len(words) <= most:
@@ -408,7 +454,7 @@ def mechanism(thought: str, most: int = LISTED_IDEA) -> str:
 
     at = last_end(_SENTENCE, most)
     if at < most / 2:  # one short sentence says what was wrong, and not yet what was done about it
-        at = max(at, last_end(_CLAUSE, most * 2 // 3))
+        at = max(at, last_end(_CLAUSE, most if at else most * 2 // 3))
     return f"{words[:at]}…" if at else shorten(words, most)
 
 
@@ -440,18 +486,28 @@ FAILED_LATELY = "Failed by a bug, a rule or a limit; these ideas are untested:"
 CHILDREN_SHOWN = 3
 # Most other failures shown, the latest of the run: more would make up most of a prompt.
 LATEST_SHOWN = 3
+# For how many further candidates a failure is told with any programs. Later it is told with those it was written from.
+TOLD_FOR = 10
 
 
 def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
-    """Return the last failures of programs written from `parents`, then the run's; "" if there is none."""
+    """Return the last failures of programs written from `parents`, then the run's; "" if there is none.
+
+    Of those with equal messages the last one is told, with their number; the run's for TOLD_FOR candidates.
+    """
     known = set(parents) - {TEMPLATE}  # every first program would count as its child
     children = [each for each in state.tried.failures if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]
-    lines = [failure_in_words(each.rejected, _origin(known.intersection(each.parents), parents)) for each in children]
+    told = [(each.rejected, _origin(known.intersection(each.parents), parents)) for each in children]
     latest = [each for each in list(state.tried.failures)[-LATEST_SHOWN:] if each not in children]
-    lines += [failure_in_words(each.rejected) for each in latest]
-    if not lines:
-        return ""
-    return "\n".join([FAILED_LATELY, *dict.fromkeys(lines)])
+    told += [(each.rejected, "") for each in latest if state.registered - each.rejected.candidate <= TOLD_FOR]
+    times = Counter(_cause(each) for each, _ in told)
+    last = {_cause(each): (each, origin) for each, origin in reversed(told)}
+    lines = [failure_in_words(each, origin, times[_cause(each)]) for each, origin in reversed(last.values())]
+    return "\n".join([FAILED_LATELY, *lines]) if lines else ""
+
+
+def _cause(rejected: Rejected) -> tuple[str, str]:
+    return rejected.reason, rejected.message
 
 
 def _origin(parents: Set[CandidateId], shown: Sequence[CandidateId]) -> str:

@@ -68,7 +68,8 @@ class Wording:
             if file not in ours:
                 raise UsageError(f"{name}/{file}.md is the text of nothing; {nearest(file, ours) or ', '.join(ours)}")
             _refuse_unknown_parts(f"{name}/{file}.md", text)
-        return cls({**ours, **own})
+        # it would take the place of texts of one's own
+        return cls({**{each: text for each, text in ours.items() if each != "reached"}, **own})
 
     def text(self, name: str, parts: Mapping[str, str]) -> str:
         """Return the text of a name with its parts filled in; paragraphs that are then empty are left out.

@@ -291,9 +291,12 @@ def prepare_for_forks() -> None:
 def fix_seeds() -> None:
     """Fix seeds in this process and its forks for programs that seed nothing.
 
-    numpy's global generator, new generators without a seed, and `random.seed()` start from 0. The state of the module
-    `random` stays as it is: call `random.seed(0)` in each fork. Import numpy.random before, or it is not seeded.
+    numpy's global generator, new generators without a seed, `random.seed()` and numba's compiled generators start from
+    0. The state of the module `random` stays as it is: call `random.seed(0)` in each fork. Import numpy.random before,
+    or it is not seeded.
     """
+    # numba asks for a seed by this name, in each process at its first compiled draw
+    os.urandom = lambda size: random.Random(0).randbytes(size)
     random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
     random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
     if drawn := sys.modules.get("numpy.random"):

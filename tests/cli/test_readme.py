@@ -50,6 +50,8 @@ def test_the_search_with_a_model_can_finish_within_its_cap(behavesim: Command, m
     estimated = behavesim(*command.split(), "--json")
     assert estimated.code == 0, estimated.err
     assert f"{estimated.document['cost']['cost_usd']:.2f}" == cost
+    tokens = estimated.document["cost"]["tokens"]
+    assert 1900 < tokens["prompt"] / tokens["calls"] < 2400  # a run with a model had 2,150
     assert float(cost) < float(re.search(r"--max-cost (\d+)", command)[1])  # type: ignore[index]
 
 

@@ -86,7 +86,9 @@ def test_the_questions_that_the_same_replies_lead_to_are_counted(finished: Comma
     rows = finished("study", "prompts", "first", "--set", "window=1", "--json").document["rows"]
     assert [row["settings"] for row in rows] == ["as recorded", "window=1"]
     assert all(row["repeats"] == 0 and row["shows_best"] in (None, 1.0) and row["tokens"] > 100 for row in rows)
-    assert set(rows[0]) == {"run", "settings", "prompts", "shows_best", "distance", "repeats", "tokens"}
+    assert set(rows[0]) == {
+        *("run", "settings", "prompts", "shows_best", "distance", "parent_sets", "same_parent", "repeats", "tokens")
+    }
     assert rows[0]["prompts"] == rows[1]["prompts"]
     assert finished("study", "prompts", "first", "--set", "method=eoh", "--json").document["rows"][1]["prompts"] > 0
     assert "show the best" in finished("study", "prompts", "first").out

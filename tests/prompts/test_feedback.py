@@ -55,7 +55,9 @@ def test_recent_failures_are_shown_with_their_reasons_and_what_was_said(tmp_path
     for prompt in (prompts.showing_programs("improve", [TOLD]), prompts.showing_template("initial", 0, TOLD)):
         asked = Asked(7, (0,), None, prompt)
         text = completed(prompts, asked, FAILED, FAILED)
-        assert text.count("- evaluator: stopped. Metrics: speed 0.25.\n    Traceback\n      ValueError") == 1
+        failed = "stopped. Metrics: speed 0.25.\n    Traceback\n      ValueError"
+        assert f"- evaluator: {failed}" in completed(prompts, asked, FAILED)
+        assert text.count(f"- evaluator (2 programs): {failed}") == 1
         assert "Failed by" not in completed(prompts, asked)
         assert "\0" not in completed(prompts, asked)
         assert "\n\n\n" not in completed(prompts, asked)
@@ -85,6 +87,10 @@ def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
     shown = quote_lines(f"```python\n{place('failures')}{'x' * 5000}", FEEDBACK_SHOWN)
     assert len(shown) < FEEDBACK_SHOWN + 20
     assert "`" not in shown and "\0" not in shown
+    assert (
+        quote_lines("first\nsecond", 9) == "    first\n    …"
+    )  # half a line of figures would be taken for a whole one
+    assert quote_lines("first\nsecond", 5) == "    first\n    …"
     assert quote_lines("first\nlast", 4, is_end=True) == "    last"
     assert quote_lines("first\nsecond\nlast", 8, is_end=True) == "    last"  # and no half of a line
     assert quote_lines("first\nsecond\nlast", 11, is_end=True) == "    second\n    last"

@@ -65,7 +65,13 @@ def test_the_best_score_and_the_gaps_by_instance_are_said() -> None:
         "best known.\n\nHow far behind the best score so far on each instance, in %:\n"
     )
     assert "    3 50 cities, uniform       6.1027       9.05       1.73" in said.split("\n")
-    assert "The best one" not in describe_run(example(), PROGRAMS, TSP, is_leader_shown=True)
+    beside = describe_run(example(), PROGRAMS, TSP, is_leader_shown=True)
+    assert "The best one" not in beside
+    assert "program 1  program 2  the best" in beside and "Better than" not in beside
+    ahead = [replace(PROGRAMS[0], scores=(6.2, 6.5, 7.0, 6.0, 5.0)), PROGRAMS[1]]
+    assert "Better than the best program: program 1 on instances 5, 4, 2 and 1 other." in describe_run(
+        example(), ahead, TSP, is_leader_shown=True
+    )
     shown = replace(example(), best=replace(PROGRAMS[1], score=6.0, utility=-6.0))
     assert "; the best is program 2 above." in describe_run(shown, [PROGRAMS[0], replace(PROGRAMS[1], score=6.0)], TSP)
     assert describe_run(RunState(TSP.task.objective), PROGRAMS, TSP) == ""
@@ -87,6 +93,12 @@ def test_the_failures_of_the_shown_programs_children_come_first() -> None:
     assert "written from the program above" in failures_in_words(state, (2,))
     assert "written from program 2" in failures_in_words(state, (TEMPLATE, 2))
     assert failures_in_words(RunState(state.objective), (1, 2)) == ""
+    # a failure of the run is told for a while, that of a child with its parents, and equal ones once
+    state.registered += 8
+    assert failures_in_words(state, (1, 2)).split("\n")[1:] == [first]
+    last = state.tried.failures[-1].rejected
+    state.tried.failures += (Failed((), replace(last, candidate=number)) for number in (20, 21))
+    assert failures_in_words(state, ()).split("\n")[1:] == ["- syntax (2 programs): invalid syntax (line 3)"]
 
 
 def test_only_the_best_ideas_are_remembered_each_once() -> None:
@@ -111,7 +123,9 @@ def test_the_list_of_ideas_leaves_out_those_of_the_programs_shown() -> None:
 def test_the_best_program_beside_the_others_is_said_to_reach_the_best_known() -> None:
     state = RunState(Objective("minimise", best_known=2.0))
     state.best = replace(PROGRAMS[0], candidate=7, score=2.0 + 1e-7, utility=-2.0 - 1e-7)
+    state.best = replace(state.best, feedback="12 of 14 are done\n")
     said = leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, str)
+    assert "What was said about it when it ran:\n\n    12 of 14 are done" in said
     assert (
         "as good as the best known" in said and "It is as good as the best score known, so a better one may not" in said
     )

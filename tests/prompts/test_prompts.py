@@ -121,6 +121,8 @@ def test_who_shows_a_program_that_cannot_be_beaten_asks_for_what_is_left(wording
         unseen = toy(wording).showing_programs(name, [worse, best]).text
         assert "In the end the best programs are tried on instances that no program has seen" in unseen
         assert "best score known, so" not in toy(wording).showing_programs(name, [worse]).text
+        assert "holds" not in said
+    assert "holds the best of them back" in toy().showing_programs("improve", [worse, worse]).text
     assert "The program above is better than the best score known" in toy().showing_programs("m1", [beyond]).text
     for asking in (toy("paper"), toy(wording, prompt_feedback="none")):
         assert "best score known, so" not in asking.showing_programs("improve", [worse, best]).text

@@ -117,7 +117,7 @@ def test_a_function_that_an_evaluator_calls_is_described_as_in_other_tasks(tmp_p
         tmp_path, source, convention="llm4ad", entry_point="weigh", evaluator=f"{tmp_path}/evaluator.py:Class"
     )
     text = texts(task, "full")["improve"]
-    assert "    def weigh(x" in text and "The weight of x." in text and "it defines `weigh`" in text
+    assert "    def weigh(x" in text and "The weight of x." in text and "`weigh` with its helper functions" in text
 
 
 def test_what_the_evaluation_of_the_first_program_taught_is_said(tmp_path):

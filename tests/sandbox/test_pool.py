@@ -52,6 +52,8 @@ task = SlowCities()
 SCIPY = tuple(map(int, version("scipy").split(".")[:2]))
 LIMITS = Limits(timeout_s=10.0, memory_mb=256)
 """Time enough on a machine that is busy with others."""
+COMPILING = Limits(timeout_s=30.0, memory_mb=1024)
+"""For programs that numba compiles."""
 HASTY = Limits(timeout_s=0.3, memory_mb=256)
 """For programs that never end."""
 
@@ -242,15 +244,20 @@ async def test_programs_that_seed_nothing_give_equal_results_in_every_zygote(cit
     source = """
 import random
 import numpy as np
+from numba import njit
+
+@njit
+def compiled():
+    return random.random() + np.random.random()
 
 def order(points):
     names = {"a", "b", "c", "d"}
     return [random.random(), random.Random().random(), np.random.rand(), np.random.default_rng().random(),
-            np.random.RandomState().rand(), "abcd".index(next(iter(names)))]
+            np.random.RandomState().rand(), compiled(), "abcd".index(next(iter(names)))]
 """
     results = []
     for _ in range(2):
-        async with Pool(cities, "search", 2, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        async with Pool(cities, "search", 2, COMPILING, allow_weak_isolation=True, preloaded=()) as pool:
             results += [await pool.evaluate(source) for _ in range(2)]
     assert all(isinstance(each, Solved) for each in results)
     assert len({np.asarray(each.solutions).tobytes() for each in results}) == 1
