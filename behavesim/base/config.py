@@ -110,7 +110,7 @@ class Settings(Options):
     repair: int = Field(0, ge=0)
     """Most further requests for one rejected candidate; their prompt says why it was rejected. 0 asks for none."""
 
-    race: int = Field(0, ge=0)
+    race: int = Field(0, ge=0, le=10_000)
     """Judge candidates that could be the best on up to so many further search instances, drawn by number, in blocks
     that double. Scores then are estimates, which can be compared. Needs a task that gives instances by number; 0 for
     none, else at least as many as the search instances."""

@@ -37,9 +37,13 @@ def test_the_methods_differ_in_their_settings_alone() -> None:
     assert set(differences(plain, ours)) == {"method", "placement", "p_s1", "clustered_start", "n_init"}
 
 
-def test_a_budget_that_is_none_is_refused_by_its_own_name() -> None:
-    with pytest.raises(UsageError, match="setting budget should be at least 1, not -3"):
-        settings_from_person({"task": "tsp", "budget": -3}, task=TSP)
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("budget", -3, "should be at least 1, not -3"), ("race", 10**9, "should be at most 10000, not 1000000000")],
+)
+def test_a_value_that_is_none_is_refused_by_its_setting(name: str, value: int, said: str) -> None:
+    with pytest.raises(UsageError, match=f"setting {name} {said}"):
+        settings_from_person({"task": "tsp", name: value}, task=TSP)
 
 
 @pytest.mark.parametrize(("budget", "n_init"), [(2000, 100), (300, 75), (10, 2), (1, 0)])
