@@ -169,13 +169,12 @@ def next_launch(
 ) -> Launch:
     """Return the launch that continues the run in `folder` with some settings changed, there or as the new run `fork`.
 
-    `changes` are settings by name, None where one was not given; they beat `assignments` ("key=value"). If the task's
-    file is gone, the run's own copy of it is used. Raises TaskError if the task cannot be loaded, UsageError if a
-    change does not fit.
+    `changes` are settings by name, None where one was not given; they beat `assignments` ("key=value"). If the file of
+    the task or the method is gone, the run's own copy of it is used. Raises TaskError if the task cannot be loaded,
+    UsageError if a change does not fit.
     """
-    before = settings_from_journal(folder.read_settings())
-    if not before.task.endswith(".py") or not Path(before.task).is_file():  # a changed .py file is refused by name
-        before = folder.with_task_at_hand(before)
+    # a changed file stays where it is, and is refused by its name
+    before = settings_from_journal(folder.at_hand(folder.read_settings(), but_changed=True))
     if task := changes.get("task"):
         changes = {**changes, "task": TaskReference(task).absolute().text}
     settings = changed_settings(before, changes, assignments)

@@ -102,11 +102,10 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) 
     kept = sound_prefix(events)
     stretches = split_at_forks([*kept[-1:], *list(events.values())[len(kept) :]])
     known = [
-        settings_from_journal(folder.read_settings() if each.opening is None else each.opening.settings)
+        settings_from_journal(folder.at_hand(folder.read_settings() if each.opening is None else each.opening.settings))
         for each in stretches
     ]
-    last = folder.with_task_at_hand(known[-1])
-    settings = [each.model_copy(update={"task": last.task, "workers": workers}) for each in known]
+    settings = [each.model_copy(update={"task": known[-1].task, "workers": workers}) for each in known]
     lost = await _rerun(kept, list(zip(stretches, settings, strict=True)), target)
     target.note(f"recovered from {folder.path}: {len(events)} events could be read")
     return Recovery(target.run, len(events), replies, tuple(sorted(lost)), max(events) - len(events))
@@ -123,7 +122,7 @@ async def _rerun(
     async with judge_of(settings, task) as judge:
         beginning = kept or await _beginning(*stretches[0], task, judge)
         with target.created(), target.locked():
-            target.keep_task(settings.task)
+            target.keep_parts(settings)
             target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:
                 await journal.append(beginning)

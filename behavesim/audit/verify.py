@@ -112,7 +112,7 @@ async def verify(
     if result.damage:
         return result
     openings = {seq: e for seq, _, e in read_events(folder.journal, only=OPENINGS) if isinstance(e, OPENINGS)}
-    settings = folder.with_task_at_hand(settings_from_journal(openings[max(openings)].settings))
+    settings = settings_from_journal(folder.at_hand(openings[max(openings)].settings))
     task = TaskReference(settings.task).load()
     total = last_event_number(folder.journal)
     drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
@@ -223,12 +223,12 @@ class Verifier:
         """Return what checks the part of the journal that begins with `event`; its audit has folded those before."""
         # differences of the settings, or of the task from what it was then, are recorded
         await self.settle(0)  # programs from before a fork are judged by the rules from before it
+        folder = self._resources.folder
         settings, now = (
-            settings_from_journal(event.settings),
-            settings_from_journal(self._resources.folder.read_settings()),
+            settings_from_journal(folder.at_hand(values)) for values in (event.settings, folder.read_settings())
         )
         audit = Audit(settings, self._resources.task, later=now)
-        for earlier, _, folded in read_events(self._resources.folder.journal):
+        for earlier, _, folded in read_events(folder.journal):
             if earlier >= seq:
                 break
             audit.take(folded)

@@ -42,7 +42,7 @@ from behavesim.state.settings import (
     value_hash,
 )
 from behavesim.state.state import RunState
-from behavesim.store.folder import RunFolder
+from behavesim.store.folder import PARTS, RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference, further_instances, instances_of
 from behavesim.task.evaluated import EvaluatorTask
@@ -136,7 +136,7 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     """
     begun, now = _opening(folder), run_provenance(settings, task)
     changed = changed_parts(begun.provenance, now)
-    first = _elsewhere(settings_from_journal(begun.settings), settings)
+    first = _elsewhere(settings_from_journal(folder.at_hand(begun.settings)), settings)
     moved = differences(first.model_copy(update={"budget": settings.budget}), settings)
     if settings.budget < first.budget:
         moved["budget"] = (first.budget, settings.budget)
@@ -158,7 +158,7 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
     JournalError if the journal of `source` cannot be read.
     """
     begun = _opening(source)
-    first = _elsewhere(settings_from_journal(begun.settings), settings)
+    first = _elsewhere(settings_from_journal(source.at_hand(begun.settings)), settings)
     moved = [key for key in differences(first, settings) if key in _kept_in_forks(settings)]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
@@ -249,9 +249,10 @@ def _refuse_other(source: RunFolder, event: Evaluated, verdict: Verdict | Failur
 
 
 def _elsewhere(first: Settings, now: Settings) -> Settings:
-    """Return `first`, with the task of `now` if both tasks are files: files are identified by their hash, not path."""
-    are_files = all(settings.task.endswith((".py", ".toml")) for settings in (first, now))
-    return first.model_copy(update={"task": now.task}) if are_files else first
+    """Return `first` with the files of `now` where both name one: files are identified by their hash, not path."""
+    pairs = {part: (getattr(first, part), getattr(now, part)) for part in (*PARTS, "proposer")}
+    are_files = {part for part, texts in pairs.items() if all(text.endswith((".py", ".toml")) for text in texts)}
+    return first.model_copy(update={part: pairs[part][1] for part in are_files})
 
 
 def _opening(folder: RunFolder) -> RunStarted | RunForked:

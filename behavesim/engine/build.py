@@ -330,8 +330,8 @@ class Launch:
         return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
 
     def write_files(self) -> None:
-        """Write the task's file and the settings into the run's folder; raises JournalError if that fails."""
-        self.folder.keep_task(self.settings.task)
+        """Write the files of its parts and the settings into the run's folder; raises JournalError if that fails."""
+        self.folder.keep_parts(self.settings)
         self.folder.write_settings(self.settings.flat())
 
     def search(self, proposer: Responder, judge: Judge, journal: Journal, before: Activity | None = None) -> Search:

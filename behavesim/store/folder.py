@@ -245,9 +245,19 @@ class RunFolder:
 
         return read_toml(self.settings)
 
-    def keep_task(self, task: str) -> None:
-        """Copy the task's file into the folder, if `task` is a file and there is no copy yet; see `keep_copy`."""
-        keep_copy(task, self.path / "task")
+    def keep_parts(self, settings: Settings) -> None:
+        """Copy the files of the task and the method into the folder, if there is no copy yet; see `keep_copy`."""
+        for part in PARTS:
+            keep_copy(getattr(settings, part), self.path / part)
+
+    def at_hand(self, values: Mapping[str, Any], *, but_changed: bool = False) -> dict[str, Any]:
+        """Return settings by name with the run's copies in place of those files of PARTS that are gone or changed.
+
+        `but_changed`: leave a .py file that changed as it is.
+        """
+        parts = {part: values[part] for part in PARTS if isinstance(values.get(part), str)}
+        stay = {part for part, text in parts.items() if but_changed and text.endswith(".py") and Path(text).is_file()}
+        return {**values, **{part: at_hand(text, self.path / part) for part, text in parts.items() if part not in stay}}
 
     def with_task_at_hand(self, settings: Settings) -> Settings:
         """Return the settings; if the task's file is gone or changed, with the run's copy, if any, in its place."""
@@ -444,15 +454,18 @@ def as_journal_errors(path: Path) -> Iterator[None]:
         raise JournalError(f"cannot write {path}: {error.strerror}; {advice}, then resume the run") from error
 
 
-# The copy of a task's file in a run's folder, so that the run can be moved to another machine.
+# The copies of a run's files in its folder, so that the run can be moved to another machine.
+
+# The settings whose files have a copy, each in its own folder. A proposer has none: a person's may hold a key.
+PARTS = ("task", "method")
 
 
 def keep_copy(task: str, folder: Path) -> None:
-    """Copy a task's .py or .toml file, and an evaluator's first program, into the new folder `folder`, in one step."""
+    """Copy a part's .py or .toml file, and an evaluator's first program, into the new folder `folder`, in one step."""
     # The copy keeps the file's name, as the task may be named after it. JournalError if it fails, UsageError for bad
     # TOML.
     file = Path(task)
-    if file.suffix not in (".py", ".toml") or folder.exists():
+    if file.suffix not in (".py", ".toml") or not file.is_file() or folder.exists():
         return
     draft = folder.with_name(f"{folder.name}.draft")
     with as_journal_errors(folder):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.audit.damage import find_altered_rows
+from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.state.events import Event, NotAdded, RunStopped
 from behavesim.store.database import copy_journal
@@ -60,7 +61,7 @@ async def test_a_run_can_be_read_by_its_owner_alone_from_its_first_file_on(tmp_p
         with folder.created(), folder.locked():
             assert folder.path.stat().st_mode & 0o077 == 0
             folder.write_settings({"seed": 1})
-            folder.keep_task(str(task))
+            folder.keep_parts(Settings(task=str(task)))
             folder.write_best("x = 1", "best")
             folder.write_recommended("x = 1", "best")
             folder.keep("held-out.json", "{}")
