@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from behavesim.application.experiment.plan import COMPLETION, GROWTH, Planned, estimate
+from behavesim.application.experiment.plan import COMPLETION, PROGRAM, TOKEN, Planned, estimate
 from behavesim.base.tokens import Tokens, Usage
 from behavesim.engine.admission import settings_from_person
 from behavesim.state.events import NotAdded, Reply, Responded
-from behavesim.task import TaskReference
 from tests.store.written import written
 
 MODEL = {"proposer": "openai", "models": {"gpt-5-nano": 1.0}}
@@ -36,11 +35,15 @@ def went_so_far(runs: Path, name: str, registered: int, *usages: Usage) -> None:
 def test_while_no_request_was_answered_it_is_guessed_from_the_tasks(tmp_path: Path) -> None:
     runs = [planned("a", "tsp"), planned("b", "asp")]
     found = estimate(runs, runs, tmp_path)
-    tasks = [TaskReference(name).load() for name in ("tsp", "asp")]
-    each = sum((len(task.description) + GROWTH * len(task.template) + 400) / 4 for task in tasks) / 2
+    each = sum(estimate([run], [run], tmp_path).tokens.prompt for run in runs)
     assert (found.models, found.answered) == (("gpt-5-nano",), 0)
-    assert found.tokens == Tokens(200, prompt=200 * round(each), completion=200 * COMPLETION)
+    assert found.tokens == Tokens(200, prompt=pytest.approx(each, abs=200), completion=200 * COMPLETION)
     assert found.cost_usd == pytest.approx((found.tokens.prompt * 0.05 + found.tokens.completion * 0.40) / 1e6)
+
+
+def test_the_guess_is_near_what_a_model_was_asked(tmp_path: Path) -> None:
+    run = planned("a", method="funsearch+behavesim", budget=30, n_init=7)
+    assert estimate([run], [run], tmp_path).tokens.prompt / 30 == pytest.approx(2150, rel=0.1)  # by a recorded run
 
 
 def test_prompts_that_show_more_programs_are_longer(tmp_path: Path) -> None:
@@ -48,7 +51,7 @@ def test_prompts_that_show_more_programs_are_longer(tmp_path: Path) -> None:
         estimate([run], [run], tmp_path).tokens.prompt
         for run in (planned("a", method="eoh", examples_per_prompt=1), planned("a", method="eoh"))
     )
-    assert two - one == pytest.approx(100 * GROWTH * len(TaskReference("tsp").load().template) / 4, abs=100)
+    assert two - one == pytest.approx(100 * PROGRAM / TOKEN, abs=100)
 
 
 def test_it_goes_by_what_the_runs_so_far_took_and_counts_what_is_left(tmp_path: Path) -> None:
