@@ -150,9 +150,14 @@ def test_a_stage_without_the_named_metric_is_passed_by_the_usual_score_and_gives
         ('{"combined_score": "0.7", "value": 2.0}', None, "combined_score must be a number, not '0.7'"),
         ('{"combined_score": "0.7", "error": "it crashed"}', None, "it crashed"),
         ('{"combined_score": None, "value": 2.0}', 2.0, ""),
-        ("0.5", None, "TypeError: `evaluate` must return a dict of metrics or an EvaluationResult, not float"),
+        ("0.5", 0.5, ""),
+        (
+            "True",
+            None,
+            "TypeError: `evaluate` must return a number, a dict of metrics or an EvaluationResult, not bool",
+        ),
         ("sys.exit(3)", None, "SystemExit: 3"),
-        ('__import__("numpy").float32(0.5)', None, "TypeError"),
+        ('__import__("numpy").float32(0.5)', 0.5, ""),
         ('{"combined_score": __import__("numpy").float32(0.5), "text": __import__("numpy").str_("x")}', 0.5, ""),
     ],
 )

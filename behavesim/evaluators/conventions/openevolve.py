@@ -17,7 +17,7 @@ from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run, numbered_arguments
 from behavesim.evaluators.modules import StandIns, module_of
 from behavesim.evaluators.scores import choose_score, is_flag, stated_error
-from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
+from behavesim.evaluators.tracing import Recorder, Result, is_number, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.task import Direction
 
@@ -181,10 +181,12 @@ def _called(stage: Callable[..., Any], program: str, results: Path | None) -> An
 
 
 def _metrics(returned: Any) -> Mapping[str, Any]:
+    if is_number(returned) and not is_flag(returned):
+        return {"score": returned}
     found = returned if isinstance(returned, Mapping) else getattr(returned, "metrics", None)
     if not isinstance(found, Mapping):
         raise TypeError(
-            f"`evaluate` must return a dict of metrics or an EvaluationResult, not {type(returned).__name__}"
+            f"`evaluate` must return a number, a dict of metrics or an EvaluationResult, not {type(returned).__name__}"
         )
     return found
 
