@@ -108,7 +108,7 @@ def refuse_unraceable(settings: Settings, task: Task) -> None:
         return
     said, task_named = f"race = {settings.race}", f"task {task.name!r}"
     if isinstance(task, EvaluatorTask):
-        raise UsageError(f"{said} needs a task; an evaluator is judged on its own instances until the end: leave race out")
+        raise UsageError(f"{said} needs a task; an evaluator races at the end alone: leave race out")
     if task.has_own_mean:
         raise UsageError(
             f"{said} needs the mean of scores, and {task_named} has a `mean_score` of its own: leave race out"

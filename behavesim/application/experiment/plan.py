@@ -153,6 +153,8 @@ def read_experiment(path: Path) -> Experiment:
                 f"the experiment {path} has settings for task {task!r}; its tasks are {', '.join(experiment.tasks)}"
             )
     known = {label for label, _ in groups(experiment)}
+    if not known:
+        raise UsageError(f"the experiment {path} names no method: give `methods`, or one in each variant")
     for label in [label for pair in experiment.tests or [] for label in pair]:
         if label not in known:
             raise UsageError(f"the experiment {path} tests {label!r}; its groups are {', '.join(sorted(known))}")

@@ -107,6 +107,8 @@ def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> 
         ('name = "../away"\ntasks = ["tsp"]', "name"),
         ('name = "x"\ntasks = []', "tasks"),
         ('name = "x"\ntasks = ["tsp"]\nseeds = 0', "seeds"),
+        ('name = "x"\ntasks = ["tsp"]', "names no method: give `methods`"),
+        ('name = "x"\ntasks = ["tsp"]\n[settings]\nmethod = "eoh"\n[[variant]]\nname = "a"', "names no method"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["foo"]', "no method 'foo'"),
         (
             'name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\np_s1 = 0.5',
