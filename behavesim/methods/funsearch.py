@@ -56,7 +56,7 @@ class FunSearchSettings(MethodSettings):
     """How islands are drawn: uniformly, or with probability ∝ 1 / rank of their best program."""
     parent_draws: int = Field(1, ge=1, le=TRIES)
     """Draw a prompt's programs so many times and take those that prompts have shown least, the best of the run apart.
-    With few candidates a weak island's program is else shown again and again. Needs ask_once; 1 takes the first."""
+    With few candidates a weak island's program is else shown again and again. 1 takes the first."""
     keep_worse_than_template: bool = True
     """Whether to keep initial programs that score worse than the template."""
     cluster_temperature: float = Field(0.1, gt=0)

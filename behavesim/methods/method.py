@@ -197,7 +197,7 @@ class Method(Configurable, ABC, Generic[S]):
         apart, which every prompt shows. Then single parents are drawn again, too.
         """
         first = draw(False)
-        if not self.asks_once or (len(first) < 2 and draws < 2):
+        if draws < 2 and (not self.asks_once or len(first) < 2):
             return first
         shown = state.shown_parents.get(operator, ())
         found: list[Parents] = []
