@@ -249,10 +249,18 @@ def _refuse_other(source: RunFolder, event: Evaluated, verdict: Verdict | Failur
 
 
 def _elsewhere(first: Settings, now: Settings) -> Settings:
-    """Return `first` with the files of `now` where both name one: files are identified by their hash, not path."""
+    """Return `first` with the files of `now` where both name one: files are identified by their hash, not path.
+
+    That of a method or proposer keeps its name: a fork, which may have a changed method, has no other one.
+    """
     pairs = {part: (getattr(first, part), getattr(now, part)) for part in (*PARTS, "proposer")}
-    are_files = {part for part, texts in pairs.items() if all(text.endswith((".py", ".toml")) for text in texts)}
-    return first.model_copy(update={part: pairs[part][1] for part in are_files})
+    moved = {
+        part: is_now
+        for part, (was, is_now) in pairs.items()
+        if was.endswith((".py", ".toml")) and is_now.endswith((".py", ".toml"))
+        if part == "task" or Path(was).name == Path(is_now).name
+    }
+    return first.model_copy(update=moved)
 
 
 def _opening(folder: RunFolder) -> RunStarted | RunForked:

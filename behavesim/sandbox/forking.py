@@ -288,6 +288,10 @@ def prepare_for_forks() -> None:
     gc.freeze()  # a collection in a fork would otherwise write to, and so copy, every loaded object
 
 
+# Bytes of a seed of numba's generator, a Mersenne twister.
+NUMBA_SEED = 4 * 624
+
+
 def fix_seeds() -> None:
     """Fix seeds in this process and its forks for programs that seed nothing.
 
@@ -295,8 +299,10 @@ def fix_seeds() -> None:
     0. The state of the module `random` stays as it is: call `random.seed(0)` in each fork. Import numpy.random before,
     or it is not seeded.
     """
-    # numba asks for a seed by this name, in each process at its first compiled draw
-    os.urandom = lambda size: random.Random(0).randbytes(size)
+    # numba asks for a seed by this name, in each process at its first compiled draw. Other requests are not answered with
+    # equal bytes, since who asks until a name is new would ask for ever.
+    entropy = os.urandom
+    os.urandom = lambda size: random.Random(0).randbytes(size) if size == NUMBA_SEED else entropy(size)
     random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
     random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
     if drawn := sys.modules.get("numpy.random"):

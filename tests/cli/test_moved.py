@@ -79,11 +79,12 @@ proposer = Own
 
 
 def test_a_proposer_has_no_copy_and_is_named_where_it_is(behavesim: Command, tmp_path: Path) -> None:
-    own, elsewhere = tmp_path / "own.py", tmp_path / "elsewhere.py"
+    own, elsewhere = tmp_path / "own.py", tmp_path / "elsewhere/own.py"
     own.write_text(PROPOSER)
     made = behavesim("run", "tsp", "--proposer", own, "--budget", 2, "--set", "recommend=false", "--name", "first")
     assert made.code == 0, made.err
     assert not list((tmp_path / "runs/first").rglob("own.py"))  # it may hold a key
+    elsewhere.parent.mkdir()
     own.rename(elsewhere)
     done = behavesim("resume", "first", "--budget", 4, "--set", f"proposer={elsewhere}", "--json")
     assert (done.code, done.document["asked"]) == (0, 4), done.err

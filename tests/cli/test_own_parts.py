@@ -65,7 +65,10 @@ def test_a_method_is_written_examined_run_resumed_and_verified(
     Path("moved").mkdir()
     Path("mine.py").rename("moved/mine.py")
     moved = behavesim("resume", "own", "--budget", 14, "--set", "method=moved/mine.py")
-    assert (moved.code, moved.err.endswith("put it back, or start a new run\n")) == (2, True)  # a fork refuses it, too
+    assert (moved.code, "its method changed" in moved.err) == (2, True)
+    Path("moved/mine.py").rename("moved/other.py")
+    other = behavesim("resume", "own", "--budget", 14, "--set", "method=moved/other.py")
+    assert (other.code, other.err.endswith("put it back, or start a new run\n")) == (2, True)  # a fork refuses it, too
     assert behavesim("report", "own", "--json").document["runs"][0]["asked"] == 6
 
 

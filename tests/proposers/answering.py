@@ -18,7 +18,8 @@ def main() -> int:
     with log.open("a") as file:
         file.write(f"{number}\n")
     drawn = zlib.crc32(f"{number} {text}".encode())
-    if drawn % 1000 < 1000 * share and log.read_text().split().count(number) == 1:
+    is_faulty = zlib.crc32(f"{number} fails".encode()) % 1000 < 1000 * share  # whatever the prompt's words are
+    if is_faulty and log.read_text().split().count(number) == 1:
         print(text[:200])  # what a command writes before it fails is no reply
         print("Traceback\nRuntimeError: overloaded", file=sys.stderr)
         return 1 + drawn % 3
