@@ -299,8 +299,8 @@ def fix_seeds() -> None:
     0. The state of the module `random` stays as it is: call `random.seed(0)` in each fork. Import numpy.random before,
     or it is not seeded.
     """
-    # numba asks for a seed by this name, in each process at its first compiled draw. Other requests are not answered with
-    # equal bytes, since who asks until a name is new would ask for ever.
+    # numba asks for a seed by this name, in each process at its first compiled draw. Other requests are not answered
+    # with equal bytes, since who asks until a name is new would ask for ever.
     entropy = os.urandom
     os.urandom = lambda size: random.Random(0).randbytes(size) if size == NUMBA_SEED else entropy(size)
     random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
