@@ -203,9 +203,9 @@ def advise(
 
 
 def _settings(folder: RunFolder) -> Settings:
-    """Return a run's settings as of its last session, with its task where that is now."""
+    """Return a run's settings as of its last session, with its files where they are now."""
     # the folder has the settings of the last session, such as a raised budget; the journal has those of the first
-    return folder.with_task_at_hand(settings_from_journal(folder.read_settings()))
+    return settings_from_journal(folder.at_hand(folder.read_settings()))
 
 
 def _next_command(folder: RunFolder, settings: Settings, does: str, more: int) -> str:

@@ -186,7 +186,7 @@ def study(folders: Sequence[RunFolder], assignments: Sequence[str] = ()) -> Prom
     rows = []
     for folder in folders:
         recording = Recording.of(folder)
-        recorded = folder.with_task_at_hand(settings_from_journal(recording.started.settings))
+        recorded = settings_from_journal(folder.at_hand(recording.started.settings))
         task = TaskReference(recorded.task).load()
         asked = {"as recorded": recorded}
         if assignments:

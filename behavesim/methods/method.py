@@ -187,14 +187,14 @@ class Method(Configurable, ABC, Generic[S]):
         taken: Collection[Numbers] = (),
         draws: int = 1,
     ) -> Parents:
-        """Return the parents that `draw(False)` draws; with `asks_once` some that the operator has not shown together.
+        """Return the parents that `draw(False)` draws; with `asks_once` ones that the operator has not shown together.
 
         For these it tries up to TRIES draws, then up to TRIES − 1 with `draw(True)`, which asks for a uniform draw. The
         first draw is returned if none of them is new, or at once if it is a single parent. `taken` are further parents,
         as numbers, that count as shown.
 
-        With `draws` above 1 it takes of so many new ones those whose programs were shown least, the best of the run
-        apart, which every prompt shows. Then single parents are drawn again, too.
+        With `draws` above 1 it does so without `asks_once`, too, and for single parents. It takes of so many new draws
+        the one whose programs were shown least, the best of the run apart, which every prompt shows.
         """
         first = draw(False)
         if draws < 2 and (not self.asks_once or len(first) < 2):

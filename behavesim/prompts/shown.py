@@ -493,7 +493,8 @@ TOLD_FOR = 10
 def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     """Return the last failures of programs written from `parents`, then the run's; "" if there is none.
 
-    Of those with equal messages the last one is told, with their number; the run's for TOLD_FOR candidates.
+    Equal messages are told once, with their number: the first, in the place of the last. The run's are told for
+    TOLD_FOR candidates.
     """
     known = set(parents) - {TEMPLATE}  # every first program would count as its child
     children = [each for each in state.tried.failures if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]

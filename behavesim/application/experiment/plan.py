@@ -334,27 +334,21 @@ def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | No
 
 
 def _prompt_tokens(asking: Sequence[Planned]) -> float:
-    # The mean over a run's prompts. The first show the template; later ones have `examples_per_prompt` programs (one if
-    # the method has no such setting) in its place, and half of them the best one beside these. Seeds change nothing.
-    known: dict[tuple[object, ...], float] = {}
-    for run in asking:
-        settings = run.settings
-        of_method = settings.flat()
-        kind = (
-            settings.task,
-            settings.method,
-            settings.budget,
-            settings.prompts,
-            of_method.get("examples_per_prompt", 1),
-        )
-        if kind not in known:
+    # The mean over all prompts. The first of a run show the template; later ones have `examples_per_prompt` programs
+    # (one if the method has no such setting) in its place, and half of them the best one beside these.
+    first: dict[tuple[str, str], tuple[int, int]] = {}  # bytes of the first prompt and of the template in it
+    of_runs = []
+    for settings in (run.settings for run in asking):
+        if (kind := (settings.task, settings.prompts)) not in first:
             task = TaskReference(settings.task).load()
-            first = without_placeholders(Prompts.of_run(settings, task).showing_template("template", 0).text)
-            length, template = len(first.encode()), len(task.template.encode())
-            later = length - template + (kind[-1] + 0.5) * max(PROGRAM, GROWTH * template)
-            begun = min(1.0, of_method.get("n_init", of_method.get("initial_population", 0)) / settings.budget)
-            known[kind] = (begun * length + (1 - begun) * later) / TOKEN
-    return fmean(known.values())
+            text = without_placeholders(Prompts.of_run(settings, task).showing_template("template", 0).text)
+            first[kind] = len(text.encode()), len(task.template.encode())
+        length, template = first[kind]
+        own = settings.flat()
+        later = length - template + (own.get("examples_per_prompt", 1) + 0.5) * max(PROGRAM, GROWTH * template)
+        begun = min(1.0, own.get("n_init", own.get("initial_population", 0)) / settings.budget)
+        of_runs.append((begun * length + (1 - begun) * later) / TOKEN)
+    return fmean(of_runs, [run.settings.budget for run in asking])
 
 
 # A dry run: finds a run's first prompt, its template's score and its expected cost, without making the run.

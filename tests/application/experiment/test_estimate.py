@@ -46,6 +46,13 @@ def test_the_guess_is_near_what_a_model_was_asked(tmp_path: Path) -> None:
     assert estimate([run], [run], tmp_path).tokens.prompt / 30 == pytest.approx(2150, rel=0.1)  # by a recorded run
 
 
+def test_each_run_counts_by_its_own_settings_and_its_number_of_prompts(tmp_path: Path) -> None:
+    short, long = planned("a", method="funsearch", n_init=100), planned("b", method="funsearch", n_init=0, budget=300)
+    apart = [estimate([run], [run], tmp_path).tokens.prompt for run in (short, long)]
+    assert apart[0] * 5 < apart[1]
+    assert estimate([short, long], [short, long], tmp_path).tokens.prompt == pytest.approx(sum(apart), abs=400)
+
+
 def test_prompts_that_show_more_programs_are_longer(tmp_path: Path) -> None:
     one, two = (
         estimate([run], [run], tmp_path).tokens.prompt
