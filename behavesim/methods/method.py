@@ -186,18 +186,19 @@ class Method(Configurable, ABC, Generic[S]):
         draw: Callable[[bool], Parents],
         taken: Collection[Numbers] = (),
         draws: int = 1,
+        least: int = 2,
     ) -> Parents:
         """Return the parents that `draw(False)` draws; with `asks_once` ones that the operator has not shown together.
 
         For these it tries up to TRIES draws, then up to TRIES − 1 with `draw(True)`, which asks for a uniform draw. The
-        first draw is returned if none of them is new, or at once if it is a single parent. `taken` are further parents,
-        as numbers, that count as shown.
+        first draw is returned if none of them is new, or at once if it has fewer than `least` parents. `taken` are
+        further parents, as numbers, that count as shown.
 
         With `draws` above 1 it does so without `asks_once`, too, and for single parents. It takes of so many new draws
         the one whose programs were shown least, the best of the run apart, which every prompt shows.
         """
         first = draw(False)
-        if draws < 2 and (not self.asks_once or len(first) < 2):
+        if draws < 2 and (not self.asks_once or len(first) < least):
             return first
         shown = state.shown_parents.get(operator, ())
         found: list[Parents] = []
@@ -206,7 +207,7 @@ class Method(Configurable, ABC, Generic[S]):
                 break
             parents = draw(drawn >= TRIES) if drawn else first
             numbers = tuple(parent.candidate for parent in parents)
-            if (len(numbers) > 1 or draws > 1) and numbers not in shown and numbers not in taken:
+            if (len(numbers) >= least or draws > 1) and numbers not in shown and numbers not in taken:
                 found.append(parents)
         best = state.leader
 
@@ -245,7 +246,7 @@ def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Meth
 
     Raises PartError if a user's own method cannot be made.
     """
-    context = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
+    context = MethodContext(settings.seed, Prompts.of_run(settings, task, takes_notes), takes_notes)
     chosen = method_type(settings.method)
     try:
         inspect.signature(chosen).bind(settings.of_method, context)
