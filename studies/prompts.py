@@ -266,7 +266,8 @@ def _asking(event: Asked, state: RunState, known: frozenset[str]) -> Asking:
     parents = [state.members[each] for each in event.parents if each in state.members and each != TEMPLATE]
     text, best = event.prompt.text, state.leader
     improves = bool(parents) and best is not None
-    lines = set(text.splitlines())
+    # a near copy of another program is shown by the lines that it has and the other one lacks
+    lines = {line.removeprefix(mark) for line in text.splitlines() for mark in ("", "+")}
     # another program as good is as good a base
     bests = [best, *parents] if best is not None else []
     shows = any(each.utility >= bests[0].utility and _own_lines(each, known) <= lines for each in bests)

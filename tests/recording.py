@@ -1,6 +1,7 @@
 """Make a recording of `behavesim demo` anew, from its own replies and today's code: `python -m tests.recording [NAME]`.
 
 The replies stay what the model wrote. The prompts are today's; the programs are evaluated again, minutes of CPU time.
+With `--prompts` none is run: outcomes and times stay as recorded, and only decisions, prompts among them, are today's.
 A new one comes from a finished run: `python -m tests.recording NAME RUN-FOLDER`, once the index has its words.
 """
 
@@ -8,15 +9,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
+from behavesim.analysis.run import Run
 from behavesim.application.demo import DEMOS, Recording, recordings, unpack_recording
-from behavesim.state.events import Responded
+from behavesim.audit.audit import Audit
+from behavesim.state.events import DECISIONS, Responded
+from behavesim.store.codec import row_of
 from behavesim.store.database import read_first_time
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
@@ -52,6 +58,22 @@ def made(place: Path, recording: Recording, recorded: RunFolder) -> RunFolder:
     return RunFolder(place / "runs" / recording.run)
 
 
+def decided_anew(folder: RunFolder) -> RunFolder:
+    """Return a run's folder after its decisions were replaced by today's; replies and outcomes stay."""
+    run, rows = Run.load(folder.path), []
+    audit = Audit(run.settings, run.task())
+    for seq, at, event in list(read_events(folder.journal)):
+        decided = (audit.due(event) if isinstance(event, DECISIONS) else None) or event
+        audit.take(decided)
+        rows.append(row_of(seq, at, decided))
+    with closing(sqlite3.connect(folder.journal)) as journal:
+        with journal:  # one transaction
+            journal.execute("DELETE FROM events")
+            journal.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        journal.execute("VACUUM")  # or the archive would hold the old prompts, too
+    return folder
+
+
 def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """Return a file of the archive without the name of who packed it."""
     member.uid = member.gid = 0
@@ -74,10 +96,12 @@ def pack(recording: Recording, folder: RunFolder, task: Path) -> None:
 
 
 if __name__ == "__main__":
-    named, source = (*sys.argv[1:], "", "")[:2]
+    given = [each for each in sys.argv[1:] if each != "--prompts"]
+    named, source = (*given, "", "")[:2]
     for each in recordings().values():
         if named in ("", each.name):
             with tempfile.TemporaryDirectory() as folder:
                 place = Path(folder)
                 before = RunFolder(Path(source)) if source else unpack_recording(each, place / "before")
-                pack(each, made(place, each, before), before.path / "task")
+                again = decided_anew(before) if "--prompts" in sys.argv else made(place, each, before)
+                pack(each, again, before.path / "task")

@@ -145,7 +145,10 @@ class FunSearch(Method[FunSearchSettings]):
             parents, island = shared
         else:
             rng = self.generator(candidate)
-            drawn = self.fresh(state, "improve", lambda is_uniform: self._parents(state, rng, is_uniform))
+            # the only program of an island that nothing joins would else be asked about each time it is drawn; where a
+            # child joins its parent's island, such islands need these questions to grow
+            least = 1 if settings.placement == "behaviour" else 2
+            drawn = self.fresh(state, "improve", lambda uniform: self._parents(state, rng, uniform), least=least)
             parents, island = drawn, drawn.island
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), island)
 

@@ -180,22 +180,27 @@ class Method(Configurable, ABC, Generic[S]):
         return not self.asks_once or (not self.prompts.settings.tune and has_constants(program.source))
 
     def fresh(
-        self, state: RunState, operator: str, draw: Callable[[bool], Parents], taken: Collection[Numbers] = ()
+        self,
+        state: RunState,
+        operator: str,
+        draw: Callable[[bool], Parents],
+        taken: Collection[Numbers] = (),
+        least: int = 2,
     ) -> Parents:
         """Return the parents that `draw(False)` draws; with `asks_once` ones that the operator has not shown together.
 
         For these it tries up to TRIES draws, then up to TRIES − 1 with `draw(True)`, which asks for a uniform draw. The
-        first draw is returned if none of them is new, or at once if it is a single parent. `taken` are further parents,
-        as numbers, that count as shown.
+        first draw is returned if none of them is new, or at once if it has fewer than `least` parents. `taken` are
+        further parents, as numbers, that count as shown.
         """
         first = draw(False)
-        if not self.asks_once or len(first) < 2:
+        if not self.asks_once or len(first) < least:
             return first
         shown = state.shown_parents.get(operator, ())
         for drawn in range(2 * TRIES - 1):
             parents = draw(drawn >= TRIES) if drawn else first
             numbers = tuple(parent.candidate for parent in parents)
-            if len(numbers) > 1 and numbers not in shown and numbers not in taken:
+            if len(numbers) >= least and numbers not in shown and numbers not in taken:
                 return parents
         return first
 
@@ -228,7 +233,7 @@ def method_of(settings: Settings, task: Task, takes_notes: bool = False) -> Meth
 
     Raises PartError if a user's own method cannot be made.
     """
-    context = MethodContext(settings.seed, Prompts.of_run(settings, task), takes_notes)
+    context = MethodContext(settings.seed, Prompts.of_run(settings, task, takes_notes), takes_notes)
     chosen = method_type(settings.method)
     try:
         inspect.signature(chosen).bind(settings.of_method, context)

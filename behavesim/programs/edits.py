@@ -178,6 +178,12 @@ _IMPORT = re.compile(r"^(?:from (?!__future__)[\w.]+ )?import (?P<names>[\w., ]+
 _WORD = re.compile(r"\w+")
 
 
+def within_markers(text: str) -> str:
+    """Return a program from its first line with an EVOLVE-BLOCK marker to its last one; without any, all of it."""
+    lines = [*_MARKER.finditer(text)]
+    return text[lines[0].start() : lines[-1].end()] if lines else text
+
+
 @dataclass(frozen=True)
 class Frame:
     """The fixed text before, between and after a program's blocks, with the markers' lines; `("",)` without any."""

@@ -34,6 +34,7 @@ from behavesim.prompts.feedback import (
     with_advice,
 )
 from behavesim.prompts.shown import (
+    Code,
     attempts_in_words,
     compare_by_instance,
     describe_run,
@@ -42,6 +43,7 @@ from behavesim.prompts.shown import (
     goal_in_words,
     groups_in_words,
     ideas_in_words,
+    leader_beside,
     leader_in_words,
     parts_of,
 )
@@ -83,11 +85,14 @@ class Prompts:
     documented: str = ""
     # Whether the best programs are tried on instances that no program has seen, when the search has ended.
     is_tried_unseen: bool = False
+    # Whether who answers reads words, as a model does, and not the programs in fenced blocks alone.
+    is_read: bool = False
 
     @classmethod
-    def of_run(cls, settings: Settings, task: Task) -> Prompts:
+    def of_run(cls, settings: Settings, task: Task, is_read: bool = False) -> Prompts:
         """Return the prompts of a run; TaskError if the task's instances cannot be made.
 
+        `is_read` is whether who answers reads words, as a model does, and not the programs in fenced blocks alone.
         Raises UsageError if the wording cannot be loaded, or if a first prompt does not fit `prompt_tokens`.
         """
         answering = AnswerFormat.of(task)
@@ -109,7 +114,7 @@ class Prompts:
         wording = Wording.load(settings.prompts, answering.variant)
         objective = task.objective_on("search")
         unseen = settings.recommend and len(instances_of(task, "validation")) > 0
-        prompts = cls(wording, said, objective, InWords(task), settings, answering, documented, unseen)
+        prompts = cls(wording, said, objective, InWords(task), settings, answering, documented, unseen, is_read)
         prompts._refuse_too_few_tokens()
         return prompts
 
@@ -119,9 +124,11 @@ class Prompts:
         shows = self.settings.prompt_times and self.settings.prompt_feedback != "none"
         return self.settings.timeout_s if shows else 0.0
 
-    def _code(self, source: str) -> str:
-        """Return a program as prompts show it, in a fenced block."""
-        return add_fence(without_docstrings(source, self.documented), self.answering.label)
+    @property
+    def _code(self) -> Code:
+        """How programs are shown."""
+        # lines of several files say nothing without the names of these
+        return Code(self.answering.label, self.documented, self.is_read and self.answering.label != "")
 
     def showing_template(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
         """Return the prompt `name`, such as "initial", that shows the template and no other program.
@@ -194,7 +201,9 @@ class Prompts:
             ),
         }
         prompt = fill_within_budget(prompt, told, self.settings.prompt_tokens)
-        return replace(asked, prompt=self._at_an_angle(prompt, self._text_name(prompt.operator, members), asked, state))
+        # where the best program beside them cannot be beaten, there is no fault to begin from
+        shown = [*members, *filter(None, [leader_beside(state, members) if has_leader and members else None])]
+        return replace(asked, prompt=self._at_an_angle(prompt, self._text_name(prompt.operator, shown), asked, state))
 
     def _at_an_angle(self, prompt: Prompt, text: str, asked: Asked | NoteAsked, state: RunState) -> Prompt:
         """Return a prompt with an angle in its place, the first with which it equals no earlier prompt of the run."""
@@ -231,7 +240,7 @@ class Prompts:
         )
         parts = {
             "prompt": asked.prompt.text,
-            "reply": self._code(rejected.source) if rejected.source else reply[:REPLY_SHOWN].strip(),
+            "reply": self._code.whole(rejected.source) if rejected.source else reply[:REPLY_SHOWN].strip(),
             "reason": rejected.reason,
             "message": f"{rejected.message}\n\n{told}" if told else rejected.message,
         }

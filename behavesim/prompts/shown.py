@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from difflib import unified_diff
 from statistics import fmean, stdev
 from typing import Literal
 
 from behavesim.base.text import count_noun, shorten, without_exponent
 from behavesim.programs.answer import add_fence, fenced_blocks
+from behavesim.programs.edits import within_markers
+from behavesim.programs.functions import without_docstrings
 from behavesim.prompts.feedback import (
     FEEDBACK_SHOWN,
     OTHERS_FEEDBACK,
@@ -33,8 +37,49 @@ INSTANCES_SHOWN = 8
 
 # The words before the best program where it is none of those to start from. The offline proposer leaves that one out.
 LEADER = "The best program so far, to compare with."
-# Returns a program's text as prompts show it, in a fenced block.
-Code = Callable[[str], str]
+# A program is shown as the lines in which it differs from another one if they have at most this share of its text.
+#
+# Near copies stood side by side in up to 74 % of later prompts. A model reads the difference sooner than both texts.
+DIFFERENCE = 1 / 3
+# Programs with as many lines are shown whole: the time that finding the difference takes can grow with their square.
+COMPARED = 3000
+# Begins each run of lines in which two programs differ, and so the block with them.
+_RUN = "@@"
+
+
+@dataclass(frozen=True)
+class Code:
+    """How prompts show the text of a program."""
+
+    # The label of fenced blocks.
+    label: str = "python"
+    # The program whose long docstrings the prompt gives elsewhere; "" if programs keep theirs.
+    documented: str = ""
+    # Whether a program beside another one is shown without what both have; the offline proposer needs each whole.
+    is_short: bool = False
+
+    def whole(self, source: str) -> str:
+        """Return a program in a fenced block."""
+        return add_fence(without_docstrings(source, self.documented), self.label)
+
+    def beside(self, source: str, base: str, name: str) -> tuple[str, str]:
+        """Return the words before the code of a program, and its code, where `base`, called `name`, stands below it.
+
+        A near copy of `base` is shown as the lines in which it differs, another one without the fixed text around.
+        """
+        if not self.is_short:
+            return "Its code:", self.whole(source)
+        old, new = (without_docstrings(each, self.documented).strip() for each in (base, source))
+        if max(old.count("\n"), new.count("\n")) < COMPARED:
+            lines = [*unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")][2:]  # without files' names
+            said = "\n".join(_RUN if line.startswith(_RUN) else line for line in lines)
+            if said and len(said) <= DIFFERENCE * len(new):
+                words = f"Its code is that of {name} below, but for these lines (- there, + here):"
+                return words, add_fence(said, "diff")
+        within = within_markers(new)
+        if within != new and new.replace(within, "", 1) == old.replace(within_markers(old), "", 1):
+            return f"Its code, without the fixed text around it, which {name} has:", add_fence(within, self.label)
+        return "Its code:", self.whole(source)
 
 
 def parts_of(
@@ -42,7 +87,7 @@ def parts_of(
     objective: Objective,
     scores: bool,
     limit_s: float = 0.0,
-    code: Code = add_fence,
+    code: Code = Code(),
     is_tried_unseen: bool = False,
 ) -> Mapping[str, str]:
     """Return the parts of a text that are about programs, at least one, by the names in `wording.PARTS`.
@@ -58,12 +103,12 @@ def parts_of(
         "shown": _shown(programs, objective, scores, limit_s, code),
         "programs": _listed("program", programs, code),
         "algorithms": _listed("algorithm", programs, code),
-        "worse": code(programs[0].source),
-        "better": code(programs[-1].source),
+        "worse": code.whole(programs[0].source),
+        "better": code.whole(programs[-1].source),
         "comparison": f"The {last} program is better than those before it." if has_best else "",
         "aim": "it" if one else "all of them",
         "goal": f"better than {'it' if one else 'all of them'}",
-        "base": "the last program above" if one else "program 1 above",
+        "base": "the last program above",
         "best": "it" if one else "the best of them",
         "reached": _reached(programs[-1], objective, title, is_tried_unseen) if scores else "",
     }
@@ -81,8 +126,9 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
             order += f"; its lead of {_much(programs[-1].utility - programs[0].utility)} may be chance"
         said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
     for number, each in enumerate(programs, 1):
+        words, text = _text(each, () if each is programs[-1] else programs, code)
         title = "" if len(programs) == 1 else f"Program {number}. "
-        said += [f"{title}{_facts(each, objective, scores, limit_s, each is programs[-1])}", code(each.source)]
+        said += [f"{title}{_facts(each, objective, scores, limit_s, each is programs[-1])} {words}", text]
         most = FEEDBACK_SHOWN if each is programs[-1] else OTHERS_FEEDBACK
         said += feedback_in_words(each, most) if scores else []
     return "\n\n".join(said)
@@ -91,16 +137,24 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
 def _facts(program: Member, objective: Objective, scores: bool, limit_s: float, is_best: bool = False) -> str:
     """Return the words before a program's code: score and metrics if `scores`, its time, its numbers and its idea.
 
-    The idea is cut after a sentence, unless `is_best`.
+    The idea is cut, unless `is_best`: the code beside it says the rest.
     """
     # scores on single instances stand in the table of `describe_run`
     said = [f"{describe_score(program, objective, False)} {metrics_in_words(program.metrics, program.score)}".strip()]
     facts = said if scores else []
     facts += [time_in_words(program, limit_s)]
     facts += [tuning_in_words(program.tuning)] if scores and program.tuning is not None else []
-    thought = prose(program.thought) if is_best else mechanism(program.thought, SHOWN_IDEA)
+    thought = prose(program.thought) if is_best else mechanism(program.thought, IDEA // 2)
     facts += [f"Its idea: {thought}"] if thought else []
-    return " ".join([*filter(None, facts), "Its code:"])
+    return " ".join(filter(None, facts))
+
+
+def _text(program: Member, shown: Sequence[Member], code: Code) -> tuple[str, str]:
+    """Return the words before a program's code, and the code: whole unless the last of `shown` stands below it."""
+    if shown:
+        name = "the program" if len(shown) == 1 else f"program {len(shown)}"
+        return code.beside(program.source, shown[-1].source, name)
+    return "Its code:", code.whole(program.source)
 
 
 def leader_beside(state: RunState, shown: Sequence[Member]) -> Member | None:
@@ -119,7 +173,8 @@ def leader_in_words(
     leader = leader_beside(state, shown)
     if leader is None:
         return ""
-    said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s, is_best=True)}", code(leader.source)]
+    words, text = _text(leader, shown, code)
+    said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s, is_best=True)} {words}", text]
     said += feedback_in_words(leader)
     # what is said of the best of `shown` below need not be said twice
     is_said = any(_reached(each, state.objective, "", is_tried_unseen) for each in shown)
@@ -129,7 +184,8 @@ def leader_in_words(
 
 def programs_to_vary(prompt: str) -> list[str]:
     """Return the programs in the fenced blocks of a prompt, without the best one that stands beside them."""
-    found = fenced_blocks(prompt)
+    # a model's run that goes on offline has prompts with differences, which are no programs
+    found = [block for block in fenced_blocks(prompt) if not block.startswith(_RUN)]
     return found[1:] if LEADER in prompt.partition("```")[0] else found
 
 
@@ -149,11 +205,11 @@ def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], c
     ends = [":" if noun == "program" else f". {_idea(each)}" for each in programs]
     if len(programs) == 1:
         article = "a" if noun == "program" else "an"
-        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{code(programs[0].source)}"
+        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{code.whole(programs[0].source)}"
     order = "; they score the same" if _are_equal(programs[0].score, programs[-1].score) else ", from worse to better"
     said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
     for number, (each, end) in enumerate(zip(programs, ends, strict=True), 1):
-        said += [f"{noun.capitalize()} {number}{end}", code(each.source)]
+        said += [f"{noun.capitalize()} {number}{end}", code.whole(each.source)]
     return "\n\n".join(said)
 
 
@@ -396,12 +452,13 @@ def attempts_in_words(state: RunState, shown: Sequence[Member], operator: str) -
         may_be = " (may be chance)" if change and _may_be_chance(attempt, shown[number - 1]) else ""
         became = f"{_much(change)} {'better' if change > 0 else 'worse'} than" if change else "a tie with"
         which = "it" if len(shown) == 1 else f"program {number}"
-        # a gain on a weak parent is no success: the model may have begun from the best program beside it
+        became = f"{became} {which}{may_be}"
         behind = 0.0 if best is None else best.utility - state.objective.utility(attempt.score)
         is_even = best is None or _are_equal(attempt.score, best.score) or _may_be_chance(attempt, best)
-        is_behind = behind > 0 and change >= 0 and not is_even
-        lost = f", {_much(behind)} worse than the best" if is_behind else ""
-        lines.append(f"- {attempt.score:.6g}, {became} {which}{may_be}{lost}: {mechanism(attempt.thought)}")
+        if behind > 0 and change >= 0 and not is_even:
+            # a gain on a weak parent is no success: the model may have begun from the best program beside it
+            became = f"{_much(behind)} worse than the best"
+        lines.append(f"- {attempt.score:.6g}, {became}: {mechanism(attempt.thought)}")
         is_lost = is_lost or (change < 0 and not may_be)
     which = "this program" if len(shown) == 1 else "these programs"
     warning = "; do not repeat the losses, which come first" if is_lost else ""
@@ -431,30 +488,28 @@ def _told(state: RunState, shown: Sequence[Member]) -> set[str]:
     return {each.thought for each in (*shown, *leader)}
 
 
-# Most characters of the idea of a shown program, unless it is the best one, and of an idea in a list.
+# Most characters of an idea, unless it is the best program's. Half of a language model's ideas have 410 or fewer.
 #
-# The first sentence often says what was wrong, and the next one what is done about it.
-SHOWN_IDEA, LISTED_IDEA = 300, 240
+# Cut to 240, most of them told what was wrong, and no longer what was done about it.
+IDEA = 400
 # Fewest characters of an idea that is cut.
 LEAST = 60
 
 
-def mechanism(thought: str, most: int = LISTED_IDEA) -> str:
+def mechanism(thought: str, most: int = IDEA) -> str:
     """Return the first sentences of an idea, as many as have `most` characters; it is cut in one if they fill less
-    than half of that.
-
-    Then it ends with a clause, if there is no sentence in two thirds of the room, or after a word.
+    than half of that, then after a clause or, without one, after a word.
     """
     words = prose(thought)
     if len(words) <= most:
         return words
 
-    def last_end(ends: re.Pattern[str], before: int) -> int:
-        return max((end.start() for end in ends.finditer(words) if LEAST <= end.start() < before), default=0)
+    def last_end(ends: re.Pattern[str]) -> int:
+        return max((end.start() for end in ends.finditer(words) if LEAST <= end.start() < most), default=0)
 
-    at = last_end(_SENTENCE, most)
+    at = last_end(_SENTENCE)
     if at < most / 2:  # one short sentence says what was wrong, and not yet what was done about it
-        at = max(at, last_end(_CLAUSE, most if at else most * 2 // 3))
+        at = max(at, last_end(_CLAUSE))
     return f"{words[:at]}…" if at else shorten(words, most)
 
 
@@ -486,21 +541,22 @@ FAILED_LATELY = "Failed by a bug, a rule or a limit; these ideas are untested:"
 CHILDREN_SHOWN = 3
 # Most other failures shown, the latest of the run: more would make up most of a prompt.
 LATEST_SHOWN = 3
-# For how many further candidates a failure is told with any programs. Later it is told with those it was written from.
+# For how many further candidates a failure is told.
 TOLD_FOR = 10
 
 
 def failures_in_words(state: RunState, parents: Sequence[CandidateId]) -> str:
     """Return the last failures of programs written from `parents`, then the run's; "" if there is none.
 
-    Equal messages are told once, with their number: the first, in the place of the last. The run's are told for
-    TOLD_FOR candidates.
+    Equal messages are told once, with their number: the first, in the place of the last. They are told for TOLD_FOR
+    candidates.
     """
     known = set(parents) - {TEMPLATE}  # every first program would count as its child
-    children = [each for each in state.tried.failures if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]
+    # the child of a program that is shown again and again would otherwise stand in each later prompt
+    lately = [each for each in state.tried.failures if state.registered - each.rejected.candidate <= TOLD_FOR]
+    children = [each for each in lately if not known.isdisjoint(each.parents)][-CHILDREN_SHOWN:]
     told = [(each.rejected, _origin(known.intersection(each.parents), parents)) for each in children]
-    latest = [each for each in list(state.tried.failures)[-LATEST_SHOWN:] if each not in children]
-    told += [(each.rejected, "") for each in latest if state.registered - each.rejected.candidate <= TOLD_FOR]
+    told += [(each.rejected, "") for each in lately[-LATEST_SHOWN:] if each not in children]
     times = Counter(_cause(each) for each, _ in told)
     last = {_cause(each): (each, origin) for each, origin in reversed(told)}
     lines = [failure_in_words(each, origin, times[_cause(each)]) for each, origin in reversed(last.values())]

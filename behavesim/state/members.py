@@ -118,7 +118,7 @@ class OpenCandidate:
     # The thought of its first rejected reply that had one, or "". Replies to repairs describe the fix instead. If its
     # numbers are tuned, it is that of its parent.
     idea: str = ""
-    # The text of the program to which edits in a reply apply: of its first parent in the archive, else the template's.
+    # The text of the program to which edits in a reply apply: of its last parent in the archive, else the template's.
     shown: str = ""
     # The utility of the best program that its first prompt showed; None if unknown.
     baseline_utility: float | None = None

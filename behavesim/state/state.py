@@ -172,11 +172,11 @@ class RunState:
             raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
         # looked up now: a later eviction could change the answer
         parents = event.parents or (TEMPLATE,)
-        shown = [self.members[each] for each in (*parents, TEMPLATE) if each in self.members]
+        shown = [self.members[each] for each in (TEMPLATE, *parents) if each in self.members]
         self.open[event.candidate] = OpenCandidate(
             event,
             idea="" if parent is None else parent.thought,
-            shown=shown[0].source if shown else "",
+            shown=shown[-1].source if shown else "",  # the best parent: prompts show the worst first
             baseline_utility=max((each.utility for each in shown if each.candidate in parents), default=None),
             question=question,
         )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
+from behavesim.methods.funsearch import FunSearch, FunSearchSettings
 from behavesim.methods.method import TRIES, MethodContext
 from behavesim.methods.reevo import LONG_TERM
 from behavesim.programs.functions import has_constants
@@ -125,6 +126,22 @@ def test_the_spread_is_that_of_the_paired_scores() -> None:
     assert compare_by_instance([worse, replace(better, scores=())], Toy().objective) == ""
     apart = [replace(worse, scores=(1e308, 0.0)), replace(better, scores=(-1e308, 0.0))]
     assert compare_by_instance(apart, Toy().objective) == ""
+
+
+@pytest.mark.parametrize(("placement", "asks_alone"), [("behaviour", {1}), ("parent", set(range(2, 11)))])
+def test_the_only_program_of_an_island_that_nothing_joins_is_shown_alone_once(
+    placement: Any, asks_alone: set[int]
+) -> None:
+    state = state_of([member(number, float(number)) for number in range(6)], {"0": range(5), "1": [5]}, registered=20)
+    context = MethodContext(0, Prompts.of_run(fitting({"method": "funsearch"}), Toy()), takes_notes=True)
+    method = FunSearch(FunSearchSettings(placement=placement, score_scale=10.0), context)
+    alone = 0
+    for number in range(20, 30):
+        question = method.ask(state, UNREAD, number)
+        assert isinstance(question, Asked)
+        alone += question.parents == (5,)
+        state.shown_parents.setdefault("improve", set()).add(question.parents)
+    assert alone in asks_alone
 
 
 def test_a_hint_is_summed_up_with_what_became_of_it_and_no_difference_is_not() -> None:

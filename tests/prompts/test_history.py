@@ -13,7 +13,9 @@ from behavesim.base.errors import TaskError
 from behavesim.prompts.behaviour_diff import behaviour_in_words
 from behavesim.prompts.feedback import tuning_in_words
 from behavesim.prompts.shown import (
-    LISTED_IDEA,
+    IDEA,
+    TOLD_FOR,
+    Code,
     describe_run,
     failures_in_words,
     goal_in_words,
@@ -21,6 +23,8 @@ from behavesim.prompts.shown import (
     ideas_in_words,
     leader_in_words,
     mechanism,
+    parts_of,
+    programs_to_vary,
     prose,
 )
 from behavesim.similarity import BehaveSim
@@ -93,9 +97,9 @@ def test_the_failures_of_the_shown_programs_children_come_first() -> None:
     assert "written from the program above" in failures_in_words(state, (2,))
     assert "written from program 2" in failures_in_words(state, (TEMPLATE, 2))
     assert failures_in_words(RunState(state.objective), (1, 2)) == ""
-    # a failure of the run is told for a while, that of a child with its parents, and equal ones once
-    state.registered += 8
-    assert failures_in_words(state, (1, 2)).split("\n")[1:] == [first]
+    # a failure is told for a while, and equal ones once
+    state.registered += TOLD_FOR
+    assert failures_in_words(state, (1, 2)) == ""
     last = state.tried.failures[-1].rejected
     state.tried.failures += (Failed((), replace(last, candidate=number)) for number in (20, 21))
     assert failures_in_words(state, ()).split("\n")[1:] == ["- syntax (2 programs): invalid syntax (line 3)"]
@@ -124,7 +128,7 @@ def test_the_best_program_beside_the_others_is_said_to_reach_the_best_known() ->
     state = RunState(Objective("minimise", best_known=2.0))
     state.best = replace(PROGRAMS[0], candidate=7, score=2.0 + 1e-7, utility=-2.0 - 1e-7)
     state.best = replace(state.best, feedback="12 of 14 are done\n")
-    said = leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, str)
+    said = leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, Code())
     assert "What was said about it when it ran:\n\n    12 of 14 are done" in said
     assert (
         "as good as the best known" in said and "It is as good as the best score known, so a better one may not" in said
@@ -134,7 +138,7 @@ def test_the_best_program_beside_the_others_is_said_to_reach_the_best_known() ->
 def test_a_long_idea_ends_after_a_word_and_says_that_it_is_cut() -> None:
     long = PromptHistory(ideas=(Attempt(0, 2.0, "visit the nearest " * 50, "e1"),))
     line = ideas_in_words(RunState(Objective("minimise"), tried=long)).split("\n")[1]
-    assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + LISTED_IDEA
+    assert line.endswith(("the…", "visit…", "nearest…")) and len(line) <= len("- 2: ") + IDEA
 
 
 def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> None:
@@ -153,13 +157,14 @@ def test_what_was_tried_from_the_shown_programs_is_told_with_what_it_lost() -> N
     ]
     assert "- 9, 2 worse than it: Idea 10." in ideas_in_words(state, pair[:1], "m1")
     assert "Tried from" not in ideas_in_words(state, [replace(pair[0], candidate=3)], "m1")
-    # a gain on a weak parent is told beside what it lacks to the best
+    # a gain on a weak parent is told by what it lacks to the best
     state.best = best = replace(PROGRAMS[0], candidate=7, score=4.5, utility=-4.5)
     assert state.leader == best
     weak = [replace(pair[0], score=9.5, utility=-9.5)]
-    assert "- 8, 1.5 better than it, 3.5 worse than the best: Idea 12." in ideas_in_words(state, weak, "e1")
+    assert "- 8, 3.5 worse than the best: Idea 12." in ideas_in_words(state, weak, "e1")
     far = [replace(pair[0], score=1529.0, utility=-1529.0)]
-    assert "- 8, 1520 better than it, 3.5 worse than the best: Idea 12." in ideas_in_words(state, far, "e1")
+    state.best = replace(best, score=8.0, utility=-8.0)
+    assert "- 8, 1520 better than it: Idea 12." in ideas_in_words(state, far, "e1")
 
 
 def test_ties_are_called_ties_and_what_may_be_chance_is_no_loss() -> None:
@@ -182,12 +187,12 @@ def test_a_first_prompt_names_no_score_of_a_program_that_it_does_not_show() -> N
     assert state.template is not None and state.best is not None
     said = describe_run(state, [state.template], TSP)
     assert said == "The search has tried 14 programs so far, of which 1 failed."
-    whole = "Join the shortest edges of all until a tour of the cities stands; then mend crossings " + "on and on " * 30
+    whole = "Join the shortest edges of all until a tour of the cities stands; " * 4 + "then mend crossings " * 30
     state.best = replace(state.best, thought=whole)
     state.tried.ideas = (Attempt(7, 6.2103, whole, "e1"), Attempt(2, 6.4, whole + "and on", "e1"))
     best, other = ideas_in_words(state).split("\n")[1:]
     assert best == f"- 6.2103: {whole.strip()}"
-    assert other == "- 6.4: Join the shortest edges of all until a tour of the cities stands…"
+    assert other == f"- 6.4: {whole[: 4 * 66 - 2]}…"
 
 
 def test_instances_on_which_nobody_is_behind_have_no_row() -> None:
@@ -199,12 +204,39 @@ def test_instances_on_which_nobody_is_behind_have_no_row() -> None:
     assert "How far behind the best score so far, in % (level on all others):" in said and said.count("uniform") == 1
 
 
+def test_a_near_copy_of_the_last_program_is_shown_by_the_lines_in_which_it_differs() -> None:
+    lines = [f"step_{number} = {number}" for number in range(40)]
+    base, near = (
+        replace(PROGRAMS[1], source="\n".join(each)) for each in (lines, [*lines[:9], "cut = 9", *lines[10:]])
+    )
+    difference = "```diff\n@@\n step_8 = 8\n-step_9 = 9\n+cut = 9\n step_10 = 10\n```"
+    whole, short = Code("cpp"), Code("cpp", is_short=True)
+    said = parts_of([near, base], TSP.task.objective, True, code=short)["shown"]
+    assert f"Its code is that of program 2 below, but for these lines (- there, + here):\n\n{difference}" in said
+    assert said.endswith(short.whole(base.source)) and programs_to_vary(said) == [base.source]
+    assert difference not in parts_of([near, base], TSP.task.objective, True, code=whole)["shown"]
+    state = RunState(Objective("minimise"))
+    state.best = replace(near, candidate=7, score=1.0, utility=-1.0)
+    assert f"that of the program below, but for these lines (- there, + here):\n\n{difference}" in leader_in_words(
+        state, [base], 0.0, short
+    )
+    # others are whole, but for the fixed text that both have
+    marked = [f"fixed\n// EVOLVE-BLOCK-START\n{text}\n// EVOLVE-BLOCK-END\nfixed" for text in ("a\nb", "c\nd")]
+    pair = [replace(PROGRAMS[1], source=source) for source in marked]
+    said = parts_of(pair, TSP.task.objective, True, code=short)["shown"]
+    assert "without the fixed text around it, which program 2 has:\n\n```cpp\n// EVOLVE-BLOCK-START\na\nb\n//" in said
+    assert said.endswith(short.whole(marked[1])) and said.count("\nfixed") == 2
+    assert "fixed text" not in parts_of(pair, TSP.task.objective, True, code=whole)["shown"]
+    other = [replace(pair[0], source=f"other {marked[0]}"), pair[1]]
+    assert "fixed text" not in parts_of(other, TSP.task.objective, True, code=short)["shown"]
+
+
 def test_that_nothing_may_be_left_to_win_is_said_once() -> None:
     state = RunState(Objective("minimise", best_known=2.0))
     state.best = replace(PROGRAMS[0], candidate=7, score=2.0, utility=-2.0)
-    assert "may not exist" in leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, str)
+    assert "may not exist" in leader_in_words(state, [replace(PROGRAMS[1], score=3.0, utility=-3.0)], 0.0, Code())
     near = replace(PROGRAMS[1], score=2.0 + 1e-7, utility=-2.0 - 1e-7)
-    assert "may not exist" not in leader_in_words(state, [near], 0.0, str)
+    assert "may not exist" not in leader_in_words(state, [near], 0.0, Code())
     assert goal_in_words(state) == "no worse than 2, the best known"
     state.best = replace(state.best, score=1.5, utility=-1.5)
     assert goal_in_words(state) == "better than 1.5, the best so far"
@@ -229,15 +261,16 @@ def test_a_tuned_program_is_shown_with_the_numbers_on_which_its_score_depends() 
 
 
 def test_an_idea_is_cut_after_its_mechanism() -> None:
-    idea = "Join the shortest edges until a tour stands, as savings do, each at once; then mend crossings " + "on " * 60
-    assert mechanism(idea) == "Join the shortest edges until a tour stands, as savings do, each at once…"
+    idea = "Join the shortest edges until a tour stands, as savings do; " + "then mend crossings, " * 20
+    assert mechanism(idea) == f"{idea[:394]}…" and idea[:395].endswith("crossings,")
+    assert mechanism(idea[:IDEA]) == idea[:IDEA].strip()
     assert mechanism("Short.") == "Short."
     clauses = "One sentence that " + "goes on and on, " * 30
-    assert mechanism(clauses).endswith("on and on…") and 140 < len(mechanism(clauses)) <= 160
+    assert mechanism(clauses).endswith("on and on…") and 380 < len(mechanism(clauses)) <= IDEA
     wrong, done = "The large requests lose most: they wait without end once late. ", "Serve by age over size, "
-    assert mechanism(wrong + done + "on, " * 60).startswith(wrong + "Serve by age over size,")
+    assert mechanism(wrong + done + "on, " * 90).startswith(wrong + "Serve by age over size,")
     sentences = "This is what it does in the first place, step by step. " * 9
-    assert mechanism(sentences) == (sentences * 9)[: 4 * 55 - 2] + "…"
+    assert mechanism(sentences) == sentences[: 7 * 55 - 2] + "…"
 
 
 def test_a_line_for_each_behaviour_counts_those_that_do_nearly_the_same() -> None:

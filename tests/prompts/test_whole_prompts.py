@@ -68,8 +68,7 @@ def test_edits_are_shown_in_the_form_in_which_they_are_read(tmp_path, wording):
     for name in ("template", "improve", "m1", "e2", "crossover", "mutation"):
         edits = edits_in(found[name])
         assert isinstance(edits, list) and len(edits) == 1, name
-    assert "edits of program 1 above" in found["improve"]
-    assert "edits of the last program above" in found["m1"]
+    assert "edits of the last program above" in found["improve"] and "edits of the last program above" in found["m1"]
     assert "edits of the program above" in found["template"]
     assert "not to this answer" in found["repair"]
 

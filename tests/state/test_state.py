@@ -123,6 +123,10 @@ class TestCandidates:
         assert (state.template.operator, state.template.parents, state.template.origin) == ("template", (), None)
         assert (member.identity, state.template.identity) == ("h", "program -1")
 
+    def test_edits_apply_to_the_best_of_the_programs_shown_which_comes_last(self) -> None:
+        state = state_after(TEMPLATE_SCORED, added(0, 5.0), added(1, 4.0), asked(2), asked(3, parents=(TEMPLATE, 0, 1)))
+        assert [state.open[each].shown for each in (2, 3)] == ["program -1", "program 1"]
+
     def test_the_template_is_a_member_and_no_candidate(self) -> None:
         state = state_after(STARTED, TEMPLATE_SCORED)
         assert state.template == state.members[TEMPLATE]
