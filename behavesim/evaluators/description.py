@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from behavesim.base.errors import TaskError
+from behavesim.evaluators.conventions import Description
 from behavesim.evaluators.evaluation import PLACES
-from behavesim.evaluators.templates import Description
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
 from behavesim.task.verdict import Failure
@@ -59,7 +59,7 @@ def load_description(given: str) -> Callable[[str], bytes]:
         try:
             from behavesim.evaluators.conventions import classes  # imported late: other evaluators do without it
 
-            return json.dumps(asdict(Description(*classes.template_of(place, root)))).encode()
+            return json.dumps(asdict(classes.describe_class(place, root))).encode()
         except Exception as error:  # noqa: BLE001 - else its owner would not see what it raised
             raised = f"the evaluator {place} cannot be loaded: {type(error).__name__}: {error}"
             said = str(error) if isinstance(error, TaskError) else raised

@@ -20,8 +20,9 @@ from behavesim.trajectory import AlgorithmRun
 
 # Name of the folder, in that of the runs, for the task files that are made from a command's options.
 MADE = ".evaluators"
-# How an evaluator is called: as the project of that name does, or as a command.
-Convention = Literal[
+# How an evaluator is called: as the project of that name does, or as a command. The module of this name, below
+# behavesim/evaluators/conventions, has all that is known of it.
+ConventionName = Literal[
     "openevolve",
     "shinka",
     "llm4ad",
@@ -39,7 +40,7 @@ Convention = Literal[
     "reevo",
 ]
 # Conventions that separate what a program answers from what judges it: the judge runs where no program runs.
-JUDGED_APART: tuple[Convention, ...] = ("algotune", "heurigym", "gigaevo")
+JUDGED_APART: tuple[ConventionName, ...] = ("algotune", "heurigym", "gigaevo")
 # Environment variable with the number of the instance on which a numbered evaluator evaluates.
 INSTANCE = "BEHAVESIM_INSTANCE"
 # Number of validation instances, and of held-out ones, of a numbered evaluator; each costs an evaluation of programs.
@@ -99,7 +100,7 @@ class EvaluatorFile:
     empty `name` or `description`.
     """
 
-    convention: Convention
+    convention: ConventionName
     evaluator: str
     program: str
     name: str = ""

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from behavesim.task.evaluated import Convention
+from behavesim.task.evaluated import ConventionName
 from tests.cli.command import Command
 from tests.cli.people import FOLDERS
 from tests.evaluators.test_candidates import EVALUATE, SOLVE, VERIFY
@@ -220,7 +220,7 @@ def test_a_dry_run_says_which_numbers_a_score_is_the_mean_of(behavesim: Command,
 
 def test_the_kinds_of_evaluators_are_listed_each_with_an_example(behavesim: Command) -> None:
     listed = behavesim("evaluators", "--json").document
-    assert {each["convention"] for each in listed} == {*get_args(Convention), "autoresearch"}
+    assert {each["convention"] for each in listed} == {*get_args(ConventionName), "autoresearch"}
     assert all(each["example"].startswith("--evaluator ") and each["shape"] for each in listed)
     shown = behavesim("evaluators").out
     assert "GEPA calls evaluators" in shown and "--evaluator task.py --program solver.py" in shown
