@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import os
 import re
 import shlex
@@ -21,13 +20,12 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
 from behavesim.evaluators.calls import Called, call_evaluator
 from behavesim.evaluators.conventions import convention_named
-from behavesim.evaluators.description import describe_evaluator
 from behavesim.evaluators.detection import convention_of
 from behavesim.evaluators.source import annotation_of, is_class
 from behavesim.programs.edits import Frame
 from behavesim.programs.functions import functions_in
 from behavesim.programs.parsing import usual_imports, with_imports
-from behavesim.task.evaluated import JUDGED_APART, ConventionName
+from behavesim.task.evaluated import JUDGED_APART, ConventionName, EvaluatorFile
 
 from .options import complete_tasks
 from .output import tell, write_example
@@ -190,7 +188,7 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
     if convention.is_of_classes:
         if metric:
             raise UsageError(ONE_NUMBER)
-        write_example("task", name, "class_evaluator", {**direction, **_around_class(place, program)})
+        write_example("task", name, "class_evaluator", {**direction, **_around_class(kind, place, program)})
         return
     if program is None or not program.is_file():
         raise UsageError("--evaluator needs the file of the program to start from; add --program FILE")
@@ -254,10 +252,10 @@ def _around_file(kind: ConventionName, place: str, found: Called, template: str,
     }
 
 
-def _around_class(place: str, program: Path | None) -> dict[str, str]:
+def _around_class(kind: ConventionName, place: str, program: Path | None) -> dict[str, str]:
     """Return texts for the example of a task file around a class evaluator, by the placeholder that each replaces."""
     # The template is the text of `program`, or the class's own if that is None.
-    said = asyncio.run(describe_evaluator(place, allow_weak_isolation=True))
+    said = convention_named(kind).describe(EvaluatorFile(kind, place, ""), allow_weak_isolation=True)
     template = said.template if program is None else read_text_file(program, "program")
     if is_class(said.template, said.entry_point):
         raise UsageError(f"{place} asks for a class, and a task's programs are functions; run it as it is")

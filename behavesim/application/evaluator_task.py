@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from behavesim.application.repository import CheckedOut, WantedRepository, checked_out
+from behavesim.application.repository import WantedRepository, checked_out
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file, storable
 from behavesim.evaluators.configuration import read_configuration
 from behavesim.evaluators.conventions import Convention, Description, convention_named
 from behavesim.evaluators.detection import convention_of
-from behavesim.evaluators.needs import environment_for, root_of
+from behavesim.evaluators.needs import environment_for, is_wide, root_of
 from behavesim.evaluators.scores import averaged, silent_failure
 from behavesim.sandbox.limits import Limits
 from behavesim.state.events import Evaluated
@@ -90,40 +89,32 @@ def task_file(
     if the evaluator, program or configuration cannot be used, TaskError if the class cannot be loaded.
     """
     with ExitStack() as stack:
-        found = None
+        repository = None
         if wanted.repository is not None:
-            found = stack.enter_context(checked_out(wanted.repository, runs, tell))
-            evaluator = f"command:{found.evaluator(wanted.repository.command)}"
-            wanted = replace(wanted, evaluator=evaluator, program=found.program)
-        yield stack.enter_context(_task_file(wanted, runs, tell, allow_weak_isolation, found))
-
-
-@contextmanager
-def _task_file(
-    wanted: Wanted, runs: Path, tell: Callable[[str], None], allow_weak_isolation: bool, repository: CheckedOut | None
-) -> Iterator[Made]:
-    """Write the task's file and yield it, as `task_file` says; `repository` lies ready if that is what was wanted."""
-    name, place = convention_of(wanted.evaluator)
-    convention = convention_named(name)
-    is_sought = wanted.program is None and not convention.has_program and name != "command"
-    if is_sought and (beside := _program_beside(Path(place))):
-        tell(f"the first program is {beside.name}, which stands beside it; --program names another")
-        wanted = replace(wanted, program=beside)
-    decided = convention.decides(place)
-    if not wanted.metric and "metric" in decided:
-        tell(f"the score is {decided['metric']}, as the project's configurations say; --metric names another")
-    known = _configuration(wanted, convention, place, tell)
-    file = _describe_task(wanted, name, place, {**known, **decided}, tell)
-    if repository is not None and wanted.repository is not None:
-        commit = repository.repository.commit
-        file = replace(file, name=repository.name, description=repository.description)
-        file = replace(file, repository=repository.repository, root="", runs_in=str(repository.folder))
-        tell(f"each evaluation runs `{wanted.repository.command}` in a copy of commit {commit[:12]}")
-        tell("its scores are self-reported")
-    else:
-        whose = "trusted: it judges answers where no program runs" if name in JUDGED_APART else "self-reported"
-        tell(f"{wanted.evaluator} is called as {convention.called_as}; its scores are {whose}")
-    with _written_files(runs) as write:
+            repository = stack.enter_context(checked_out(wanted.repository, runs, tell))
+            evaluator = f"command:{repository.evaluator(wanted.repository.command)}"
+            wanted = replace(wanted, evaluator=evaluator, program=repository.program)
+        name, place = convention_of(wanted.evaluator)
+        convention = convention_named(name)
+        is_sought = wanted.program is None and not convention.has_program and name != "command"
+        if is_sought and (beside := _program_beside(Path(place))):
+            tell(f"the first program is {beside.name}, which stands beside it; --program names another")
+            wanted = replace(wanted, program=beside)
+        decided = convention.decides(place)
+        if not wanted.metric and "metric" in decided:
+            tell(f"the score is {decided['metric']}, as the project's configurations say; --metric names another")
+        known = _configuration(wanted, convention, place, tell)
+        file = _describe_task(wanted, name, place, {**known, **decided}, tell)
+        if repository is not None and wanted.repository is not None:
+            commit, folder = repository.repository.commit, str(repository.folder)
+            file = replace(file, name=repository.name, description=repository.description, root="", runs_in=folder)
+            file = replace(file, repository=repository.repository)
+            tell(f"each evaluation runs `{wanted.repository.command}` in a copy of commit {commit[:12]}")
+            tell("its scores are self-reported")
+        else:
+            whose = "trusted: it judges answers where no program runs" if name in JUDGED_APART else "self-reported"
+            tell(f"{wanted.evaluator} is called as {convention.called_as}; its scores are {whose}")
+        write = stack.enter_context(_written_files(runs))
         if convention.has_program:
             file = _add_description(file, convention.describe(file, allow_weak_isolation), write)
         text = file.to_toml()
@@ -186,8 +177,12 @@ def _describe_task(
     file = replace(file, root=str(root or ""), numbered=numbered, environment=environment)
     if numbered:
         tell("the evaluator takes an instance's number: at the end, the best programs are compared on fresh instances")
-    if wanted.repository is None and (name == "command" or file.evaluator_path):
-        _refuse_wide(file.readable)
+    is_shown = wanted.repository is None and (name == "command" or file.evaluator_path)
+    if is_shown and is_wide(file.readable.resolve()):
+        raise UsageError(
+            f"programs could read all of {file.readable}, as they can read the evaluator's folder; "
+            "move the evaluator and what it needs to a folder of their own"
+        )
     return file
 
 
@@ -238,16 +233,6 @@ def understanding(file: EvaluatorFile, first: Evaluated, behaviour: str, limits:
         "replies": "SEARCH/REPLACE edits" if file.edits == "diff" else "whole programs",
     }
     return {name: fact for name, fact in facts.items() if fact}
-
-
-def _refuse_wide(folder: Path) -> None:
-    # Programs can read all of the evaluator's folder, and keys lie in the home folder.
-    home, shared = Path.home().resolve(), Path(tempfile.gettempdir()).resolve()
-    if any(folder.resolve() in (place, *place.parents) for place in (home, shared)):
-        raise UsageError(
-            f"programs could read all of {folder}, as they can read the evaluator's folder; "
-            "move the evaluator and what it needs to a folder of their own"
-        )
 
 
 def _name(evaluator: Path) -> str:

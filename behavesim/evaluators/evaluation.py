@@ -25,7 +25,7 @@ from behavesim.base.notices import on_stderr
 from behavesim.base.text import one_line
 from behavesim.evaluators.conventions import Convention, Run, convention_named
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
-from behavesim.evaluators.modules import tool_path, why
+from behavesim.evaluators.modules import loading, tool_path
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
@@ -61,13 +61,9 @@ def load(given: str) -> Callable[[str], bytes]:
     It changes TMPDIR, HOME and the working directory of the process. Raises TaskError if the evaluator cannot be
     loaded.
     """
-    file, convention = _prepare(given)
-    try:
+    file, convention = prepare_process(given)
+    with loading(file.evaluator):  # also of a function which makes its inputs: else nobody would say whose error it is
         run = convention.load(file)
-    except BehavesimError:
-        raise
-    except Exception as error:  # such as that of a function which makes its inputs: else nobody would say whose it is
-        raise TaskError(f"the evaluator {file.evaluator} cannot be loaded: {why(error, file.evaluator)}") from error
 
     def evaluate(text: str) -> bytes:
         os.chdir(file.folder)  # the folder may have been replaced by an empty one of the same name
@@ -90,7 +86,7 @@ def load_judge(given: str) -> Callable[[str], bytes]:
     What it gets is a JSON list of the answer and of the program's speed (`Judge`). No program runs in the judge's
     process. Changes and errors are as of `load`.
     """
-    file, convention = _prepare(given)
+    file, convention = prepare_process(given)
     judge = convention.load_judge(file)
 
     def evaluate(text: str) -> bytes:
@@ -101,7 +97,7 @@ def load_judge(given: str) -> Callable[[str], bytes]:
     return evaluate
 
 
-def _prepare(given: str) -> tuple[EvaluatorFile, Convention]:
+def prepare_process(given: str) -> tuple[EvaluatorFile, Convention]:
     """Return the file and its convention in a process that is ready for an evaluator."""
     # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
     file = EvaluatorFile.from_json(given)

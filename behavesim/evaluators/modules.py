@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from behavesim.base.errors import TaskError
+from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.text import parse
 from behavesim.evaluators.needs import advice_on, how_to_get
 
@@ -40,6 +40,8 @@ def loading(place: str) -> Iterator[None]:
     """Raise TaskError, in one line, for whatever the code of the evaluator at `place` raises in the block."""
     try:
         yield
+    except BehavesimError:  # which says it already
+        raise
     except (Exception, SystemExit) as error:  # a script may end itself: else nobody would say why
         raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
 

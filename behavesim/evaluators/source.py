@@ -50,7 +50,7 @@ class Source:
 
     @cached_property
     def name(self) -> str:
-        """The class or object that is the evaluator: the one named, else the one class with `evaluate_program`; else ""."""
+        """The class or object that is meant: the one named, or the one with `evaluate_program`; "" for neither."""
         # whatever helpers are beside it: some of LLM4AD's are called `evaluate`
         own = [name for name, node in self.classes.items() if "evaluate_program" in functions_of(node)]
         return self._named or (own[0] if len(own) == 1 else "")

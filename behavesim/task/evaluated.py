@@ -264,11 +264,8 @@ class EvaluatorTask(Task):
         For other splits: [], or of a numbered evaluator such mappings with a number.
         """
         if split != "search":
-            return (
-                [self.instance(split, number) for number in range(_SPLIT_SIZE if split in _FIRST else 0)]
-                if self.endless
-                else []
-            )
+            count = _SPLIT_SIZE if self.endless and split in _FIRST else 0
+            return [self.instance(split, number) for number in range(count)]
         kept = ("convention", "thresholds", "entry_point")
         chosen = {name: value for name in ("metric", "environment") if (value := getattr(self.file, name))}
         return [{"evaluator": self.evaluator_hash, **{name: getattr(self.file, name) for name in kept}, **chosen}]
@@ -353,9 +350,8 @@ def refuse_path(path: str, show: Sequence[str], kept: Sequence[str]) -> str:
     if any(path == each or path.startswith(f"{each}/") for each in kept):
         return f"the file {path[:100]!r} may not change: it is not shown, or a symbolic link leads there"
     if not any(path_pattern(pattern).fullmatch(path) for pattern in show):
-        return f"the file {path[:100]!r} may not change; only those shown may, and new ones such as {', '.join(show)}"[
-            :400
-        ]
+        said = f"the file {path[:100]!r} may not change; only those shown may, and new ones such as {', '.join(show)}"
+        return said[:400]
     return ""
 
 

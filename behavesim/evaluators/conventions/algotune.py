@@ -124,10 +124,7 @@ def _is_task(node: ast.ClassDef) -> bool:
 def _task_of(file: EvaluatorFile) -> Any:
     StandIns({"AlgoTuneTasks.base": {"Task": Task, "register_task": register_task}}).install()
     place, _, name = file.evaluator.partition(":")
-    return _task(module_of(place), name)
-
-
-def _task(module: ModuleType, name: str) -> Any:
+    module = module_of(place)
     classes = [each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__]
     fitting = [each for each in classes if all(callable(getattr(each, method, None)) for method in _METHODS)]
     found = next((each for each in fitting if not name or each.__name__ == name), None)

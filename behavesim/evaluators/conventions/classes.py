@@ -61,8 +61,7 @@ class Llm4ad(Convention):
         """Ask the class in the sandbox, since its code runs when it is imported."""
         from behavesim.evaluators.description import describe_evaluator  # imported late: it imports conventions
 
-        asked = describe_evaluator(file.evaluator, allow_weak_isolation, file.root, file.environment)
-        return asyncio.run(asked)
+        return asyncio.run(describe_evaluator(file, allow_weak_isolation))
 
     def load(self, file: EvaluatorFile) -> Run:
         """Return the function that evaluates a program's file with the evaluator's object, which is made once, here.
@@ -231,14 +230,9 @@ def evaluation_of(place: str, root: str = "") -> Any:
     repository `root`. An object with `evaluate` and `prompts` alone is returned as an OlderProblem. Raises
     TaskError, in one line, if there is no usable object.
     """
-    StandIns(
-        {
-            "llm4ad.base": {"Evaluation": Evaluation},
-            "llm4ad.base.evaluate": {"Evaluation": Evaluation},
-            "llm4ad.task": {},
-        }
-    ).install(root)
-    StandIns({"eoh": {"BaseProblem": BaseProblem}, "eoh.problem": {"BaseProblem": BaseProblem}}).install()
+    base, problem = {"Evaluation": Evaluation}, {"BaseProblem": BaseProblem}
+    StandIns({"llm4ad.base": base, "llm4ad.base.evaluate": base, "llm4ad.task": {}}).install(root)
+    StandIns({"eoh": problem, "eoh.problem": problem}).install()
     StandIns(
         {
             "algodisco.base.evaluator": {"Evaluator": object},

@@ -15,7 +15,7 @@ from typing import Any
 from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Convention, Run
 from behavesim.evaluators.modules import tool_path
-from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.scores import judged, stated_error
 from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
 from behavesim.task.evaluated import INSTANCE, EvaluatorFile
 
@@ -121,11 +121,9 @@ def _of_object(said: dict[str, Any], metric: str = "") -> Result:
     known = numbers({name: value for name, value in flat.items() if name not in flags})
     others = {name: value for name, value in flat.items() if name not in (*known, *flags)}
     feedback = "\n".join(str(value) if name == "feedback" else f"{name}: {value}" for name, value in others.items())
-    if words := stated_error(flat) or str(flat.get("error") or ""):
-        return Result(None, known, feedback, words, is_stated=True)
+    words = stated_error(flat) or str(flat.get("error") or "")
     # here `score` comes first: a command has no convention that gives both a meaning
-    score, why = choose_score(known, metric or ("score" if "score" in known else ""))
-    return Result(score, known, feedback, why)
+    return judged(known, feedback, words, metric or ("score" if "score" in known else ""))
 
 
 def _steps(path: Path) -> tuple[int, ...]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from behavesim.evaluators.answers import from_json, to_json
 from behavesim.evaluators.conventions import Convention, Judge, Run
 from behavesim.evaluators.modules import function_in, module_of, program_function
-from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.scores import judged, stated_error
 from behavesim.evaluators.source import Source
 from behavesim.evaluators.tracing import ANSWERS, Recorder, Result, answer_steps, numbers, numbers_in
 from behavesim.task.evaluated import EvaluatorFile
-
-_SCORE, _ENTRY, _CONTEXT = "fitness", "entrypoint", "build_context"
 
 
 class GigaEvo(Convention):
@@ -35,7 +34,7 @@ class GigaEvo(Convention):
         context = _context(file)
 
         def run(program: Path, recorder: Recorder) -> Result:
-            entry = program_function(program, _ENTRY)
+            entry = program_function(program, "entrypoint")
             answer = entry(context) if context is not None and inspect.signature(entry).parameters else entry()
             return Result(None, answer=json.dumps(to_json(answer)))
 
@@ -57,17 +56,15 @@ class GigaEvo(Convention):
                 raise TypeError(f"`validate` must return a dict of metrics, not {type(returned).__name__}")
             known = numbers(returned)
             feedback = "\n".join(f"{name}: {value}" for name, value in returned.items() if name not in known)
-            if words := stated_error(returned):
-                return Result(None, known, feedback, words, is_stated=True)
-            score, why = choose_score(known, file.metric or (_SCORE if _SCORE in known else ""))
-            return Result(score, known, feedback, why, steps=steps, traced=ANSWERS)
+            metric = file.metric or ("fitness" if "fitness" in known else "")
+            return replace(judged(known, feedback, stated_error(returned), metric), steps=steps, traced=ANSWERS)
 
         return judge
 
 
 def _context(file: EvaluatorFile) -> Any:
     beside = Path(file.evaluator).parent / "context.py"
-    build = getattr(module_of(str(beside)), _CONTEXT, None) if beside.is_file() else None
+    build = getattr(module_of(str(beside)), "build_context", None) if beside.is_file() else None
     return build() if callable(build) else None
 
 

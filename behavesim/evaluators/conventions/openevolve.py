@@ -10,6 +10,7 @@ import re
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,6 @@ from behavesim.evaluators.scores import choose_score, is_flag, stated_error
 from behavesim.evaluators.source import Source, parameters_of
 from behavesim.evaluators.tracing import Recorder, Result, is_number, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
-from behavesim.task.task import Direction
 
 # The name under which an evaluator's file is imported, the same as in OpenEvolve.
 _MODULE = "evaluation_module"
@@ -95,8 +95,7 @@ class OpenEvolve(Convention):
         def run(program: Path, recorder: Recorder) -> Result:
             watch_module(program, recorder)
             results = Path(self.results) if self.results else None
-            used = stages[: len(file.thresholds) + 1]
-            return _staged(used, file.thresholds, str(program), file.metric, file.direction, results)
+            return _staged(stages[: len(file.thresholds) + 1], file, str(program), results)
 
         return run
 
@@ -142,37 +141,25 @@ def evaluate_program(module: ModuleType, program: Path, metric: str = "") -> Res
     stages = [_whole(module)] if callable(getattr(module, "evaluate", None)) else _stages(module) or [_whole(module)]
     parameters = list(inspect.signature(stages[0]).parameters)
     results = program.parent / "results.json" if parameters[1:] and parameters[1].startswith("result") else None
-    return _staged(stages, (-math.inf,) * len(stages), str(program), metric, results=results)
+    file = EvaluatorFile("openevolve", "", "", thresholds=(-math.inf,) * len(stages), metric=metric)
+    return _staged(stages, file, str(program), results)
 
 
-def _whole(module: ModuleType) -> Callable[[str], Any]:
+def _whole(module: ModuleType) -> Callable[..., Any]:
     return function_in(module, "evaluate", "(program_path)`; write it, or name another file")
 
 
-def _stages(module: object) -> list[Callable[[str], Any]]:
-    found: list[Callable[[str], Any]] = []
-    for number in (1, 2, 3):
-        stage = getattr(module, f"evaluate_stage{number}", None)
-        if not callable(stage):
-            break
-        found.append(stage)
-    return found
+def _stages(module: ModuleType) -> list[Callable[..., Any]]:
+    named = (getattr(module, f"evaluate_stage{number}", None) for number in (1, 2, 3))
+    return [stage for stage in takewhile(callable, named) if stage]
 
 
-def _staged(
-    stages: list[Callable[..., Any]],
-    thresholds: tuple[float, ...],
-    program: str,
-    metric: str = "",
-    direction: Direction = "maximise",
-    results: Path | None = None,
-) -> Result:
+def _staged(stages: list[Callable[..., Any]], file: EvaluatorFile, program: str, results: Path | None) -> Result:
     # A threshold saves work and rejects nobody: a program that is worse keeps the score by all metrics so far, and the
     # later stages are left out. A stage fails if it raises or gives no score. The exception of an only stage is raised.
     # later stages may leave out what earlier ones measured: all of it counts, as in OpenEvolve
-    metrics: dict[str, Any] = {}
-    artifacts: dict[str, Any] = {}
-    found = Result(None)
+    metrics, artifacts = dict[str, Any](), dict[str, Any]()
+    found, metric = Result(None), file.metric
     for number, stage in enumerate(stages, 1):
         try:
             given = _called(stage, program, results)
@@ -193,9 +180,9 @@ def _staged(
             break
         if found.score is None:
             return replace(found, stage=number)  # its failure says why
-        needed, score = thresholds[number - 1], found.score
-        if score < needed if direction == "maximise" else score > needed:
-            how = "below" if direction == "maximise" else "above"
+        needed, score = file.thresholds[number - 1], found.score
+        how = "below" if file.direction == "maximise" else "above"
+        if score < needed if how == "below" else score > needed:
             said = f"stopped at stage {number} of {len(stages)}: its score {score:.6g} is {how} {needed:g}"
             if metric and is_early:  # scores of two kinds cannot be compared
                 return replace(found, score=None, stage=number, failure=f"{said}, and it gives no {metric}")
