@@ -21,7 +21,7 @@ from behavesim.base.text import read_text_file
 from behavesim.evaluators.calls import Called, call_evaluator
 from behavesim.evaluators.conventions import convention_named
 from behavesim.evaluators.detection import convention_of
-from behavesim.evaluators.source import annotation_of, is_class
+from behavesim.evaluators.source import annotation_of
 from behavesim.programs.edits import Frame
 from behavesim.programs.functions import functions_in
 from behavesim.programs.parsing import usual_imports, with_imports
@@ -257,7 +257,8 @@ def _around_class(kind: ConventionName, place: str, program: Path | None) -> dic
     # The template is the text of `program`, or the class's own if that is None.
     said = convention_named(kind).describe(EvaluatorFile(kind, place, ""), allow_weak_isolation=True)
     template = said.template if program is None else read_text_file(program, "program")
-    if is_class(said.template, said.entry_point):
+    classes = [node.name for node in ast.parse(said.template).body if isinstance(node, ast.ClassDef)]
+    if said.entry_point in classes:
         raise UsageError(f"{place} asks for a class, and a task's programs are functions; run it as it is")
     _refuse_without(said.entry_point, template, program)
     module, _, name = place.rpartition(":")

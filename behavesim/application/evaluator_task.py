@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from behavesim.application.repository import WantedRepository, checked_out
 from behavesim.base.errors import UsageError
-from behavesim.base.text import read_text_file, storable
+from behavesim.base.text import listed, read_text_file, storable
 from behavesim.evaluators.configuration import read_configuration
 from behavesim.evaluators.conventions import Convention, Description, convention_named
 from behavesim.evaluators.detection import convention_of
@@ -254,16 +254,9 @@ def _configuration(
     values, ignored = read_configuration(path, convention.most_thresholds(place), wanted.is_minimised)
     if path is not None:
         used = ", ".join(f"{name} {_short(value)}" for name, value in values.items())
-        tell(f"{path.name}, where no option says otherwise: {used or 'nothing used'}{_ignored_in_words(ignored)}")
+        unused = f"; not used here: {listed(ignored, _MOST_NAMED, 'other key')}" if ignored else ""
+        tell(f"{path.name}, where no option says otherwise: {used or 'nothing used'}{unused}")
     return values
-
-
-def _ignored_in_words(keys: Sequence[str]) -> str:
-    """Return the end of a sentence that names the first _MOST_NAMED ignored keys of a configuration; "" if none is."""
-    if not keys:
-        return ""
-    rest = len(keys) - _MOST_NAMED
-    return f"; not used here: {', '.join(keys[:_MOST_NAMED])}{f' and {rest} other keys' if rest > 0 else ''}"
 
 
 def _short(value: object) -> str:

@@ -19,7 +19,10 @@ from typing import Any
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.text import parse
 from behavesim.evaluators.needs import advice_on, how_to_get
+from behavesim.task.evaluated import INSTANCE
 
+# Names of parameters, behind the first, by which an evaluator's function takes the number of an instance.
+NUMBERS = ("instance", "seed")
 # Finds an import from a module beside a file, and the name of the package that stands in for the folder then.
 _RELATIVE = re.compile(rb"^[ \t]*from \.", re.MULTILINE)
 _FOLDER = "evaluators_folder"
@@ -69,6 +72,14 @@ def function_taking(module: ModuleType, parameter: str, usual: str, said: str) -
 def value_in(module: ModuleType, *names: str) -> Any:
     """Return the value of the first of these names that a module has; None if it has none."""
     return next((getattr(module, name) for name in names if hasattr(module, name)), None)
+
+
+def numbered_arguments(function: Callable[..., Any]) -> dict[str, int]:
+    """Return the number of the instance, by the name of the parameter that takes it; {} if there is none of either."""
+    if INSTANCE not in os.environ:
+        return {}
+    taken = [name for name in list(inspect.signature(function).parameters)[1:] if name in NUMBERS]
+    return {name: int(os.environ[INSTANCE]) for name in taken[:1]}
 
 
 def program_function(path: Path, name: str, arguments: str = "") -> Callable[..., Any]:

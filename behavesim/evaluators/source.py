@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from behavesim.base.errors import TaskError, UsageError
+from behavesim.base.errors import UsageError
 from behavesim.base.text import parse, read_text_file
 from behavesim.programs.functions import functions_in
 
@@ -124,22 +124,6 @@ def last_function(program: str) -> str:
     except SyntaxError:
         return ""
     return next((node.name for node in reversed(body) if isinstance(node, ast.FunctionDef)), "")
-
-
-def entry_point(template: str) -> str:
-    """Return the name that an evaluator calls a template program by: its first class, else its last function.
-
-    Raises TaskError if it defines neither.
-    """
-    classes = (node.name for node in parse(template).body if isinstance(node, ast.ClassDef))
-    if not (found := next(classes, "") or last_function(template)):
-        raise TaskError("the evaluator's template_program defines no function and no class")
-    return found
-
-
-def is_class(template: str, name: str) -> bool:
-    """Return whether a template program defines a class of this name."""
-    return any(isinstance(node, ast.ClassDef) and node.name == name for node in parse(template).body)
 
 
 def annotation_of(template: str, name: str) -> str:

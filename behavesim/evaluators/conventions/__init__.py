@@ -7,18 +7,19 @@ to ORDER and to `ConventionName`, in task/evaluated.py.
 
 from __future__ import annotations
 
-import inspect
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from behavesim.evaluators.source import Source, parameters_of
+from behavesim.evaluators.modules import NUMBERS
+from behavesim.evaluators.source import Source, last_function, parameters_of
 from behavesim.evaluators.tracing import Recorder, Result
 from behavesim.task.evaluated import INSTANCE, ConventionName, EvaluatorFile, first_program
 
+# What a convention's module is made of, with what this one defines.
+__all__ = ["EvaluatorFile", "Recorder", "Result", "Source"]
 # The conventions of files, in the order in which they are tried: the first whose shape a file has counts.
 ORDER: tuple[ConventionName, ...] = (
     *("shinka", "funsearch", "reevo", "gepa", "llamea", "heurigym", "codeevolve", "openevolve"),
@@ -26,8 +27,6 @@ ORDER: tuple[ConventionName, ...] = (
 )
 # The modules of those that stand beside another.
 _SHARED = {"codeevolve": "openevolve", "algodisco": "classes", "eoh": "classes", "llm4ad": "classes"}
-# Names of parameters, behind the first, by which an evaluator's function takes the number of an instance.
-NUMBERS = ("instance", "seed")
 
 # Evaluates the program at a path, a file or a folder, and records the calls of its functions in the Recorder. It
 # raises what evaluator or program raise.
@@ -48,11 +47,6 @@ class Description:
     template: str
     entry_point: str
     description: str
-
-
-def chosen_program(file: EvaluatorFile, template: str) -> str:
-    """Return the text of the first program: the one that a person chose, or else the evaluator's template."""
-    return first_program(Path(file.program)) if file.program else template
 
 
 class Convention:
@@ -108,6 +102,10 @@ class Convention:
         """Return what an evaluator says of itself; raises UsageError or TaskError if it cannot be read or asked."""
         raise NotImplementedError
 
+    def last_function(self, file: EvaluatorFile, template: str) -> str:
+        """Return the name of the last function of the first program: the one that a person chose, else `template`."""
+        return last_function(first_program(Path(file.program)) if file.program else template)
+
     def load(self, file: EvaluatorFile) -> Run:
         """Load an evaluator in the sandbox; raises TaskError, in one line, if that fails.
 
@@ -125,11 +123,3 @@ def convention_named(name: ConventionName) -> Convention:
     # the modules of others are not imported: the more memory a process has, the longer each fork of it takes
     found: Convention = getattr(import_module(f"{__name__}.{_SHARED.get(name, name)}"), name)
     return found
-
-
-def numbered_arguments(function: Callable[..., Any]) -> dict[str, int]:
-    """Return the number of the instance, by the name of the parameter that takes it; {} if there is none of either."""
-    if INSTANCE not in os.environ:
-        return {}
-    taken = [name for name in list(inspect.signature(function).parameters)[1:] if name in NUMBERS]
-    return {name: int(os.environ[INSTANCE]) for name in taken[:1]}

@@ -19,11 +19,10 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.base.text import read_text_file
 from behavesim.evaluators.answers import from_json, to_json
-from behavesim.evaluators.conventions import Convention, Description, Judge, Run
+from behavesim.evaluators.conventions import Convention, Description, EvaluatorFile, Judge, Result, Run, Source
 from behavesim.evaluators.modules import StandIns, module_of, program_at
-from behavesim.evaluators.source import Source, functions_of
-from behavesim.evaluators.tracing import ANSWERS, Recorder, Result, answer_steps, numbers_in
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import functions_of
+from behavesim.evaluators.tracing import ANSWERS, Recorder, answer_steps, numbers_in
 
 # The methods by which the class is found.
 _METHODS = ("generate_problem", "solve", "is_solution")

@@ -22,12 +22,11 @@ from typing import Any
 
 from behavesim.base.errors import TaskError
 from behavesim.base.text import parse
-from behavesim.evaluators.conventions import Convention, Description, Run, chosen_program
+from behavesim.evaluators.conventions import Convention, Description, EvaluatorFile, Recorder, Result, Run, Source
 from behavesim.evaluators.modules import StandIns, module_of, why
 from behavesim.evaluators.needs import imports_of
-from behavesim.evaluators.source import Source, annotation_of, entry_point, functions_of, last_function
-from behavesim.evaluators.tracing import Recorder, Result, fingerprint, numbers, thinned
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import annotation_of, functions_of, last_function
+from behavesim.evaluators.tracing import fingerprint, numbers, thinned
 
 # The name in `sys.modules` of the module in which a program's text is executed.
 _MODULE = "program"
@@ -132,7 +131,7 @@ class Algodisco(Convention):
         beside = Path(file.evaluator.partition(":")[0]).parent / "problem.py"
         known = Source(str(beside)).constants if beside.is_file() else {}
         template = str(known.get("template_program") or "")
-        entry = last_function(chosen_program(file, template))
+        entry = self.last_function(file, template)
         return Description(template, entry, str(known.get("task_description") or ""))
 
     def load(self, file: EvaluatorFile) -> Run:
@@ -272,7 +271,13 @@ def describe_class(place: str, root: str = "") -> Description:
 
 
 def _entry(evaluation: Any, template: str) -> str:
-    return evaluation.entry_point if isinstance(evaluation, OlderProblem) else entry_point(template)
+    """Return the name by which an object calls a program: of its template the first class, else the last function."""
+    if isinstance(evaluation, OlderProblem):  # which says it
+        return evaluation.entry_point
+    classes = (node.name for node in parse(template).body if isinstance(node, ast.ClassDef))
+    if not (found := next(classes, "") or last_function(template)):
+        raise TaskError("the evaluator's template_program defines no function and no class")
+    return found
 
 
 def _template(evaluation: Any) -> str:

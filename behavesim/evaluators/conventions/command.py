@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.text import last_line
-from behavesim.evaluators.conventions import Convention, Run
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run
 from behavesim.evaluators.modules import tool_path
 from behavesim.evaluators.scores import judged, stated_error
-from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
-from behavesim.task.evaluated import INSTANCE, EvaluatorFile
+from behavesim.evaluators.tracing import MOST_STEPS, fingerprint, numbers
+from behavesim.task.evaluated import INSTANCE
 
 # Name of the JSON file that a command may write into the folder `{output}`: a list with an entry for each step of the
 # program, which becomes its behaviour.

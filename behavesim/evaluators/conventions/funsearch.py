@@ -11,12 +11,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.evaluators.conventions import Convention, Description, Run
+from behavesim.evaluators.conventions import Convention, Description, EvaluatorFile, Recorder, Result, Run, Source
 from behavesim.evaluators.modules import loading, value_in
 from behavesim.evaluators.scores import combine_scores
-from behavesim.evaluators.source import Source, annotation_of
-from behavesim.evaluators.tracing import Recorder, Result
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import annotation_of
 
 # Names of the list of inputs in a specification, and of the JSON file beside it.
 _INPUTS = ("inputs", "INPUTS", "dataset", "DATASET")

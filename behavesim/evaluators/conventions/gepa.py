@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Convention, Run, numbered_arguments
-from behavesim.evaluators.modules import function_taking, module_of, value_in
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source
+from behavesim.evaluators.modules import function_taking, module_of, numbered_arguments, value_in
 from behavesim.evaluators.scores import combine_scores
-from behavesim.evaluators.source import Source, parameters_of
-from behavesim.evaluators.tracing import Recorder, Result
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import parameters_of
 
 # Name of the first parameter by which the function is found, and names of the list of examples beside it.
 _CANDIDATE = "candidate"

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.evaluators.answers import from_json, to_json
-from behavesim.evaluators.conventions import Convention, Judge, Run
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Judge, Recorder, Result, Run, Source
 from behavesim.evaluators.modules import function_in, module_of, program_function
 from behavesim.evaluators.scores import judged, stated_error
-from behavesim.evaluators.source import Source
-from behavesim.evaluators.tracing import ANSWERS, Recorder, Result, answer_steps, numbers, numbers_in
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.tracing import ANSWERS, answer_steps, numbers, numbers_in
 
 
 class GigaEvo(Convention):

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Convention, Judge, Run
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Judge, Recorder, Result, Run, Source
 from behavesim.evaluators.modules import module_of, program_function
-from behavesim.evaluators.source import Source, parameters_of
-from behavesim.evaluators.tracing import ANSWERS, Recorder, Result, numbers, thinned, token
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import parameters_of
+from behavesim.evaluators.tracing import ANSWERS, numbers, thinned, token
 
 # Name of the file beside the evaluator, by which the convention is found.
 _VERIFIER = "verifier.py"

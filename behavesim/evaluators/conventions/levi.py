@@ -10,12 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Convention, Description, Run, chosen_program
+from behavesim.evaluators.conventions import Convention, Description, EvaluatorFile, Recorder, Result, Run, Source
 from behavesim.evaluators.modules import function_in, module_of, program_function, value_in
 from behavesim.evaluators.scores import combine_scores
-from behavesim.evaluators.source import Source, last_function
-from behavesim.evaluators.tracing import Recorder, Result
-from behavesim.task.evaluated import EvaluatorFile
 
 # Where inputs are, if no script beside says it: a list, or a function that makes it.
 _INPUTS = ("inputs", "INPUTS", "get_inputs", "get_lazy_inputs")
@@ -40,7 +37,7 @@ class Levi(Convention):
         known = Source(file.evaluator).constants
         template, signature = (str(known.get(name) or "") for name in ("SEED_PROGRAM", "FUNCTION_SIGNATURE"))
         called = re.search(r"^def (\w+)", signature, re.MULTILINE)
-        entry = called[1] if called else last_function(chosen_program(file, template))
+        entry = called[1] if called else self.last_function(file, template)
         return Description(template, entry, str(known.get("PROBLEM_DESCRIPTION") or "").strip())
 
     def load(self, file: EvaluatorFile) -> Run:

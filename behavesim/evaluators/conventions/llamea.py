@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.text import parse
-from behavesim.evaluators.conventions import Convention, Run
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source
 from behavesim.evaluators.modules import StandIns, function_taking, module_of
 from behavesim.evaluators.scores import combine_scores
-from behavesim.evaluators.source import Source, parameters_of
-from behavesim.evaluators.tracing import Recorder, Result
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import parameters_of
 
 # Name of the first parameter by which the function is found.
 _SOLUTION = "solution"

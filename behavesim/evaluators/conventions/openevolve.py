@@ -15,12 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from behavesim.evaluators.conventions import Convention, Run, numbered_arguments
-from behavesim.evaluators.modules import StandIns, function_in, module_of
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source
+from behavesim.evaluators.modules import StandIns, function_in, module_of, numbered_arguments
 from behavesim.evaluators.scores import choose_score, is_flag, stated_error
-from behavesim.evaluators.source import Source, parameters_of
-from behavesim.evaluators.tracing import Recorder, Result, is_number, numbers, watch_module
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import parameters_of
+from behavesim.evaluators.tracing import is_number, numbers, watch_module
 
 # The name under which an evaluator's file is imported, the same as in OpenEvolve.
 _MODULE = "evaluation_module"

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.base.text import last_line, parse, read_text_file
-from behavesim.evaluators.conventions import Convention, Description, Run, chosen_program
+from behavesim.evaluators.conventions import Convention, Description, EvaluatorFile, Recorder, Result, Run, Source
 from behavesim.evaluators.needs import imports_of
 from behavesim.evaluators.scores import combine_scores
-from behavesim.evaluators.source import Source, last_function
-from behavesim.evaluators.tracing import Recorder, Result, watch_module
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.tracing import watch_module
 
 _FOLDER = Path("/tmp/problem")
 # What a program may use without an import, as there.
@@ -50,7 +48,7 @@ class Reevo(Convention):
         # functions have versions there: an evaluator imports the second
         template = re.sub(r"\b(def \w+)_v1\b", r"\1_v2", template)
         said = _settings(script).get("description", ""), read_text_file(about, "text") if about.is_file() else ""
-        return Description(template, last_function(chosen_program(file, template)), "\n".join(filter(None, said)))
+        return Description(template, self.last_function(file, template), "\n".join(filter(None, said)))
 
     def load(self, file: EvaluatorFile) -> Run:
         """Import what the script imports; return a function that runs it on a program, with the arguments of ReEvo."""

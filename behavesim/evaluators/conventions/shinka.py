@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from behavesim.evaluators.conventions import Convention, Run, shinka_core
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source, shinka_core
 from behavesim.evaluators.modules import StandIns, import_as
 from behavesim.evaluators.needs import is_installed
 from behavesim.evaluators.scores import choose_score
-from behavesim.evaluators.source import Source
-from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.tracing import numbers, watch_module
 from behavesim.task.score import PRIVATE
 
 _SCORE = "combined_score"
