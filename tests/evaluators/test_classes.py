@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from pathlib import Path
 
@@ -11,8 +10,7 @@ import pytest
 
 from behavesim.base.errors import TaskError
 from behavesim.evaluators import rescore_class
-from behavesim.evaluators.conventions import Description, classes
-from behavesim.evaluators.description import describe_evaluator
+from behavesim.evaluators.conventions import Description, classes, convention_named
 from behavesim.evaluators.detection import convention_of
 from behavesim.evaluators.needs import root_of
 from behavesim.task.evaluated import EvaluatorFile
@@ -20,8 +18,8 @@ from tests.evaluators.judging import HERE, file_of, results
 
 
 def described(place: str, root: str = "") -> Description:
-    file = EvaluatorFile(convention_of(place)[0], place, "", root=root)
-    return asyncio.run(describe_evaluator(file, allow_weak_isolation=True))
+    convention = convention_of(place)[0]
+    return convention_named(convention).describe(EvaluatorFile(convention, place, "", root=root), True)
 
 
 GREEDY = "def choose(capacity, weights, values):\n    return int(np.argmax(values / weights))\n"

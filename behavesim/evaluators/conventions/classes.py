@@ -8,14 +8,15 @@ import asyncio
 import importlib
 import inspect
 import itertools
+import json
 import math
 import random
 import sys
 import textwrap
 import typing
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,11 +24,18 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.base.text import parse
 from behavesim.evaluators.conventions import Convention, Description, EvaluatorFile, Recorder, Result, Run, Source
+from behavesim.evaluators.evaluation import folders_of_runs, prepare_process
 from behavesim.evaluators.modules import StandIns, module_of, why
 from behavesim.evaluators.needs import imports_of
 from behavesim.evaluators.source import annotation_of, functions_of, last_function
 from behavesim.evaluators.tracing import fingerprint, numbers, thinned
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import TreePool
+from behavesim.task.verdict import Failure
 
+# Address ("module:function") of what the sandbox calls to ask a class what it says of itself, and the longest text.
+_DESCRIBER = "behavesim.evaluators.conventions.classes:load_description"
+_LONGEST = 100_000
 # The name in `sys.modules` of the module in which a program's text is executed.
 _MODULE = "program"
 # Names of the module typing that a program can use without importing them.
@@ -57,10 +65,12 @@ class Llm4ad(Convention):
         return {"name": place.rpartition(":")[2]}
 
     def describe(self, file: EvaluatorFile, allow_weak_isolation: bool = False) -> Description:
-        """Ask the class in the sandbox, since its code runs when it is imported."""
-        from behavesim.evaluators.description import describe_evaluator  # imported late: it imports conventions
+        """Ask the class in the sandbox, since its code runs when it is imported.
 
-        return asyncio.run(describe_evaluator(file, allow_weak_isolation))
+        Raises TaskError if it cannot be loaded or says nothing usable, UsageError if the isolation is below "strong"
+        and `allow_weak_isolation` is False.
+        """
+        return asyncio.run(_ask(file, allow_weak_isolation))
 
     def load(self, file: EvaluatorFile) -> Run:
         """Return the function that evaluates a program's file with the evaluator's object, which is made once, here.
@@ -259,15 +269,47 @@ def evaluation_of(place: str, root: str = "") -> Any:
     return OlderProblem(made)
 
 
-def describe_class(place: str, root: str = "") -> Description:
-    """Return what an evaluator's object says of itself; `place` and `root` are as for `evaluation_of`.
+async def _ask(file: EvaluatorFile, allow_weak_isolation: bool) -> Description:
+    # of an installed evaluator no folder is shown
+    readable, hidden = ([file.readable], folders_of_runs(file)) if file.evaluator_path else ([], set())
+    asked = (_DESCRIBER, file.to_json(), 1, Limits(timeout_s=60.0), readable, hidden, allow_weak_isolation)
+    async with TreePool(*asked) as pool:
+        sent = await pool.send("")
+    if isinstance(sent, Failure):
+        raise TaskError(f"the evaluator {file.evaluator} cannot be loaded: {sent.message}")
+    try:
+        said = json.loads(sent.data)
+        if error := said.get("error"):
+            raise TaskError(str(error))
+        found = Description(**said)
+    except (ValueError, AttributeError, TypeError):
+        raise TaskError(f"the evaluator {file.evaluator} sent no description that can be read") from None
+    if not all(isinstance(text, str) and len(text) <= _LONGEST for text in vars(found).values()):
+        raise TaskError(
+            f"the evaluator {file.evaluator} must describe itself in texts of at most {_LONGEST} characters"
+        )
+    return found
 
-    Raises TaskError if the object cannot be made or the template is unusable.
+
+def load_description(given: str) -> Callable[[str], bytes]:
+    """Return a function that gives the Description of an EvaluatorFile in JSON, as JSON; its argument is not used.
+
+    An Exception of the evaluator is returned as {"error": message}.
     """
-    evaluation = evaluation_of(place, root)
-    template = _template(evaluation)
-    words = str(getattr(evaluation, "task_description", "") or "").strip()
-    return Description(template, _entry(evaluation, template), words)
+    file, _ = prepare_process(given)
+
+    def describe(_: str) -> bytes:
+        try:
+            evaluation = evaluation_of(file.evaluator, file.root)
+            template = _template(evaluation)
+            words = str(getattr(evaluation, "task_description", "") or "").strip()
+            said = asdict(Description(template, _entry(evaluation, template), words))
+        except Exception as error:  # noqa: BLE001 - else its owner would not see what it raised
+            raised = f"the evaluator {file.evaluator} cannot be loaded: {type(error).__name__}: {error}"
+            said = {"error": (str(error) if isinstance(error, TaskError) else raised)[:1000]}
+        return json.dumps(said).encode()
+
+    return describe
 
 
 def _entry(evaluation: Any, template: str) -> str:
