@@ -343,10 +343,12 @@ def test_an_evaluator_in_the_home_folder_is_refused_for_programs_could_read_it(
     behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = FOLDERS["openevolve"].made(tmp_path)
+    (tmp_path / "specification.txt").write_text(SPECIFICATION)
     monkeypatch.setenv("HOME", str(tmp_path))
-    ended = behavesim("run", *options)
-    assert ended.code == 2
-    assert "a folder of their own" in ended.err
+    for given in (options, ("--evaluator", "specification.txt")):
+        ended = behavesim("run", *given)
+        assert ended.code == 2
+        assert "a folder of their own" in ended.err
 
 
 def test_a_dry_run_leaves_nothing(behavesim: Command, tmp_path: Path) -> None:
