@@ -1,9 +1,10 @@
 """Measures long runs, with a proposer and a judge that do nothing.
 
-`python -m benchmarks.long_runs [--candidates 20000] [--method funsearch]` says whether a long run stays as fast and as
-small as a short one. It prints a line for every thousand candidates: the CPU milliseconds of each candidate (all but
-model and sandbox), how many of them went into similarity, the resident memory, and the longest turn of the event loop
-so far, in milliseconds of its thread's CPU time and by the clock; at most 20 are wanted at 3 000.
+`python -m benchmarks.long_runs [--candidates 20000] [--method funsearch] [--race 0]` says whether a long run stays as
+fast and as small as a short one. It prints a line for every thousand candidates: the CPU milliseconds of each candidate
+(all but model and sandbox), how many of them went into similarity, the resident memory, and the longest turn of the
+event loop so far, in milliseconds of its thread's CPU time and by the clock; at most 20 are wanted at 3 000. What a
+race costs the loop is the difference to a run with `--race 60`; at most 1 ms is wanted.
 
 `python -m benchmarks.long_runs --resume [--candidates 10000] [--method funsearch+behavesim]` says how long a resumed
 run takes to its first new evaluation, the start of the process included; at most 3 s are wanted. It writes a journal of
@@ -30,7 +31,7 @@ import numpy as np
 from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.admission import run_provenance, settings_from_person
-from behavesim.engine.build import assemble_search
+from behavesim.engine.build import assemble_search, race_template
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
 from behavesim.state.behaviours import Behaviours
@@ -41,7 +42,7 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.task import Task, TaskReference
-from behavesim.task.verdict import Verdict
+from behavesim.task.verdict import Block, Verdict
 from behavesim.trajectory import Trajectory
 
 from .harness import Turns
@@ -63,13 +64,14 @@ class Numbered:
 class NullJudge:
     """Judges at once: scores and permutations as trajectories, both drawn with the program's `weight` as the seed."""
 
-    async def evaluate(self, source: str, *_: object) -> Verdict:
-        """Return the verdict; the template has no `weight`, which counts as 0."""
+    async def evaluate(self, source: str, notice: object = None, block: Block | None = None) -> Verdict:
+        """Return the verdict; the template has no `weight`, which counts as 0. A block's scores are drawn apart."""
         written = re.search(r"weight = (\d+)", source)
-        rng = np.random.default_rng(int(written[1]) if written else 0)
-        walks = tuple(Trajectory.prefixes(rng.permutation(STATES)) for _ in range(INSTANCES))
-        scores = tuple(rng.uniform(6, 12, INSTANCES).tolist())
-        return Verdict(sum(scores) / INSTANCES, scores, walks, 0.0)
+        rng = np.random.default_rng((int(written[1]) if written else 0, 0 if block is None else block.first))
+        count = INSTANCES if block is None else block.size
+        walks = tuple(Trajectory.prefixes(rng.permutation(STATES)) for _ in range(count if block is None else 0))
+        scores = tuple(rng.uniform(6, 12, count).tolist())
+        return Verdict(sum(scores) / count, scores, walks, 0.0)
 
 
 @asynccontextmanager
@@ -83,7 +85,8 @@ async def begun_search(folder: RunFolder, settings: Settings, task: Task, judge:
         verdict = await judge.evaluate(task.template)
         assert isinstance(verdict, Verdict), verdict
         template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-        for event in (RunStarted(settings.flat(), run_provenance(settings, task), "strong+"), template):
+        raced = await race_template(settings, task, judge)
+        for event in (RunStarted(settings.flat(), run_provenance(settings, task), "strong+"), template, *raced):
             await journal.append([event])
             search.fold(event)
         yield search
@@ -132,12 +135,13 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
-async def measure_flatness(method: str, candidates: int) -> None:
+async def measure_flatness(method: str, candidates: int, race: int) -> None:
     """Run a search to its end in a temporary folder."""
     task = TaskReference("tsp").load()
     with tempfile.TemporaryDirectory() as runs:
         folder = RunFolder(Path(runs) / "long")
-        async with begun_search(folder, settings_of(method, candidates, task), task, NullJudge()) as search:
+        settings = settings_of(method, candidates, task, race=race)
+        async with begun_search(folder, settings, task, NullJudge()) as search:
             if search.behaviours.are_kept:
                 search.behaviours.__class__ = Timed
             search.observe = Meter(search.behaviours)
@@ -190,11 +194,12 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="measure how long a resumed run takes")
     parser.add_argument("--candidates", type=int)
     parser.add_argument("--method")
+    parser.add_argument("--race", type=int, default=0)
     given = parser.parse_args()
     if given.resume:
         measure_resuming(given.method or "funsearch+behavesim", given.candidates or 10_000)
     else:
-        asyncio.run(measure_flatness(given.method or "funsearch", given.candidates or 20_000))
+        asyncio.run(measure_flatness(given.method or "funsearch", given.candidates or 20_000, given.race))
 
 
 if __name__ == "__main__":

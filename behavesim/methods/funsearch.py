@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from behavesim.methods.method import (
-    TRIES,
     Generator,
     Method,
     MethodSettings,
@@ -54,9 +53,6 @@ class FunSearchSettings(MethodSettings):
     """Probability that a prompt's programs come from different islands (S1) instead of one (S2)."""
     island_choice: Literal["uniform", "rank"] = "uniform"
     """How islands are drawn: uniformly, or with probability ∝ 1 / rank of their best program."""
-    parent_draws: int = Field(1, ge=1, le=TRIES)
-    """Draw a prompt's programs so many times and take those that prompts have shown least, the best of the run apart.
-    With few candidates a weak island's program is else shown again and again. 1 takes the first."""
     keep_worse_than_template: bool = True
     """Whether to keep initial programs that score worse than the template."""
     cluster_temperature: float = Field(0.1, gt=0)
@@ -149,8 +145,7 @@ class FunSearch(Method[FunSearchSettings]):
             parents, island = shared
         else:
             rng = self.generator(candidate)
-            draws = settings.parent_draws
-            drawn = self.fresh(state, "improve", lambda is_uniform: self._parents(state, rng, is_uniform), (), draws)
+            drawn = self.fresh(state, "improve", lambda is_uniform: self._parents(state, rng, is_uniform))
             parents, island = drawn, drawn.island
         return question(candidate, parents, self.prompts.showing_programs("improve", parents), island)
 

@@ -180,41 +180,24 @@ class Method(Configurable, ABC, Generic[S]):
         return not self.asks_once or (not self.prompts.settings.tune and has_constants(program.source))
 
     def fresh(
-        self,
-        state: RunState,
-        operator: str,
-        draw: Callable[[bool], Parents],
-        taken: Collection[Numbers] = (),
-        draws: int = 1,
+        self, state: RunState, operator: str, draw: Callable[[bool], Parents], taken: Collection[Numbers] = ()
     ) -> Parents:
         """Return the parents that `draw(False)` draws; with `asks_once` ones that the operator has not shown together.
 
         For these it tries up to TRIES draws, then up to TRIES − 1 with `draw(True)`, which asks for a uniform draw. The
         first draw is returned if none of them is new, or at once if it is a single parent. `taken` are further parents,
         as numbers, that count as shown.
-
-        With `draws` above 1 it does so without `asks_once`, too, and for single parents. It takes of so many new draws
-        the one whose programs were shown least, the best of the run apart, which every prompt shows.
         """
         first = draw(False)
-        if draws < 2 and (not self.asks_once or len(first) < 2):
+        if not self.asks_once or len(first) < 2:
             return first
         shown = state.shown_parents.get(operator, ())
-        found: list[Parents] = []
         for drawn in range(2 * TRIES - 1):
-            if len(found) == draws:
-                break
             parents = draw(drawn >= TRIES) if drawn else first
             numbers = tuple(parent.candidate for parent in parents)
-            if (len(numbers) > 1 or draws > 1) and numbers not in shown and numbers not in taken:
-                found.append(parents)
-        best = state.leader
-
-        def times_shown(parents: Parents) -> int:
-            weaker = [each.candidate for each in parents if best is None or each.utility < best.utility]
-            return max((sum(each in together for together in shown) for each in weaker), default=0)
-
-        return min(found, key=times_shown, default=first) if draws > 1 else next(iter(found), first)
+            if len(numbers) > 1 and numbers not in shown and numbers not in taken:
+                return parents
+        return first
 
     def not_asked(self, state: RunState, operator: str, members: Sequence[Member]) -> Sequence[Member]:
         """Return the members that the operator has not shown alone yet; all if it has shown each.

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
-from behavesim.methods.funsearch import FunSearch, FunSearchSettings
 from behavesim.methods.method import TRIES, MethodContext
 from behavesim.methods.reevo import LONG_TERM
 from behavesim.programs.functions import has_constants
@@ -41,21 +40,6 @@ def repeated(method: str, **settings: Any) -> int:
 def test_parents_are_shown_together_once_unless_the_paper_is_followed(method: str) -> None:
     assert repeated(method) < repeated(method, ask_once=False) or repeated(method) == 0
     assert repeated(method, prompts="paper") == repeated(method, prompts="paper", ask_once=False)
-
-
-@pytest.mark.parametrize("is_model", [True, False])
-def test_of_several_draws_the_programs_that_were_shown_least_are_taken(is_model: bool) -> None:
-    state = state_of([member(number, float(number)) for number in range(6)], {"0": range(5), "1": [5]}, registered=20)
-    state.best = state.members[0]
-    state.shown_parents = {"improve": {(5, number) for number in range(3)}}
-
-    def shows_the_weak_one(draws: int) -> int:
-        context = MethodContext(0, Prompts.of_run(fitting({"method": "funsearch"}), Toy()), takes_notes=is_model)
-        method = FunSearch(FunSearchSettings(p_s1=0.5, parent_draws=draws, score_scale=10.0), context)
-        asked = [method.ask(state, UNREAD, number) for number in range(20, 120)]
-        return sum(5 in each.parents for each in asked if isinstance(each, Asked))
-
-    assert shows_the_weak_one(8) < shows_the_weak_one(1) / 2
 
 
 def asked_again(events: Events) -> list[Asked]:
