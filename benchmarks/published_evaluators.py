@@ -26,18 +26,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from behavesim.base.errors import UsageError
+from behavesim.evaluators.conventions import convention_named
 from behavesim.evaluators.detection import EVALUATORS, convention_of
-from behavesim.evaluators.templates import BY_FILES, metric_of_codeevolve
 from behavesim.sandbox.processes import CpuMeter, all_processes, with_descendants
-from behavesim.task.evaluated import Convention
+from behavesim.task.evaluated import ConventionName
 
 # Names of first programs, without suffix.
 FIRST = ("initial_program", "initial", "init_program")
 # Conventions without a first program of their own beside them.
-_WITH_OWN = ("llm4ad", "eoh", *BY_FILES)
+_WITH_OWN = tuple(name for name in get_args(ConventionName) if convention_named(name).has_program)
 # Relative difference up to which two scores are equal: sums may have another order.
 _EQUAL = 1e-9
 # Beginning of such code that imports an evaluator's file as `module`, where `name` is that of its class.
@@ -51,7 +51,7 @@ module = sys.modules["evaluation"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 """
 # Code that prints the project's own score of a program, as JSON; its arguments are the evaluator and the program.
-_OWN: Mapping[Convention, str] = {
+_OWN: Mapping[ConventionName, str] = {
     "openevolve": """
 import asyncio, json, os, sys
 from openevolve.config import Config, load_config
@@ -194,7 +194,7 @@ def reason_of(message: str, source: str) -> str:
     return by_import or next((reason for reason, words in _REASONS.items() if re.search(words, message)), "itself")
 
 
-def evaluators_in(folder: Path) -> Iterator[tuple[Convention, Path, Path | None]]:
+def evaluators_in(folder: Path) -> Iterator[tuple[ConventionName, Path, Path | None]]:
     """Yield the convention of each evaluator below a folder, its file, and its first program, None for its own."""
     for path in sorted(folder.rglob("*.py")):
         if path.stem not in EVALUATORS and "AlgoTuneTasks" not in path.parts:
@@ -212,7 +212,7 @@ def evaluators_in(folder: Path) -> Iterator[tuple[Convention, Path, Path | None]
 
 
 def try_evaluator(
-    convention: Convention, path: Path, program: Path | None, given: argparse.Namespace, repository: Path
+    convention: ConventionName, path: Path, program: Path | None, given: argparse.Namespace, repository: Path
 ) -> Row:
     """Run one evaluator in its folder, as a person would, and return what came of it."""
     # ReEvo's and the authors' import from their repository's root
@@ -290,7 +290,7 @@ def _first_score(journal: Path) -> float | None:
 
 
 def own_score(
-    convention: Convention, path: Path, program: Path, given: argparse.Namespace, repository: Path
+    convention: ConventionName, path: Path, program: Path, given: argparse.Namespace, repository: Path
 ) -> float | None:
     """Return the score that the project's own code gives the first program; None if that was not asked, or fails."""
     if given.own is None or convention not in _OWN or not program.is_file():
@@ -298,7 +298,7 @@ def own_score(
     place = str(path) if convention != "eoh" else convention_of(str(path))[1]
     paths = [repository, repository / "eoh/src", repository / "src"]
     environment = {**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "MPLBACKEND": "agg"}
-    metric = metric_of_codeevolve(path) if convention == "codeevolve" else ""
+    metric = convention_named(convention).decides(str(path)).get("metric", "")
     command = [given.own, "-c", _OWN[convention], place, str(program.resolve()), metric]
     try:
         output, _ = run_within(command, path.parent, given.seconds, environment)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import os
 import re
 import shlex
@@ -15,17 +14,18 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from behavesim.application.evaluator_task import KINDS, Made, Wanted, task_file
+from behavesim.application.evaluator_task import ONE_NUMBER, Made, Wanted, task_file
 from behavesim.application.repository import WantedRepository
 from behavesim.base.errors import UsageError
 from behavesim.base.text import read_text_file
-from behavesim.evaluators.description import describe_evaluator
-from behavesim.evaluators.detection import annotation_of, convention_of, is_class
-from behavesim.evaluators.templates import Called, call_evaluator
+from behavesim.evaluators.calls import Called, call_evaluator
+from behavesim.evaluators.conventions import convention_named
+from behavesim.evaluators.detection import convention_of
+from behavesim.evaluators.source import annotation_of
 from behavesim.programs.edits import Frame
 from behavesim.programs.functions import functions_in
 from behavesim.programs.parsing import usual_imports, with_imports
-from behavesim.task.evaluated import JUDGED_APART, Convention
+from behavesim.task.evaluated import JUDGED_APART, ConventionName, EvaluatorFile
 
 from .options import complete_tasks
 from .output import tell, write_example
@@ -157,20 +157,6 @@ def _read_repository(options: Mapping[str, Any]) -> WantedRepository | None:
 # Write a task file around an evaluator, whose score is then trusted.
 
 
-# Name of the function that the written file calls for a score, for each kind of evaluator.
-_JUDGED = {
-    "openevolve": "judge_program",
-    "codeevolve": "judge_program",
-    "shinka": "judge_by_script",
-    "command": "judge_by_command",
-}
-# Names that the written file imports, for each kind of evaluator; `load_evaluator` only if its calls use it.
-_IMPORTED = {
-    "openevolve": "behaviour_of, judge_program, send_program",
-    "codeevolve": "behaviour_of, judge_program, send_program",
-    "shinka": "behaviour_of, judge_by_script, load_evaluator, send_program",
-    "command": "Command, behaviour_of, judge_by_command, send_program",
-}
 _READ = "the calls of the function, in order, as the evaluator makes them."
 # Words above the list of calls in the written file: _READ if the calls were read from the evaluator, else _UNREAD.
 _UNREAD = "the arguments of each call, in order: they could not be read from the evaluator."
@@ -189,19 +175,21 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
     it asks for, or if an EVOLVE-BLOCK has no end, SandboxError if a class is asked and the sandbox fails.
     """
     kind, place = convention_of(evaluator)
-    direction = {"DIRECTION": "minimise" if is_minimised or kind == "eoh" else "maximise"}
-    if metric and kind in ("llm4ad", "eoh"):
-        raise UsageError("--metric chooses among several numbers, and a class gives one; leave it out")
+    convention = convention_named(kind)
     if kind in JUDGED_APART:
         raise UsageError(f"scores of {evaluator} are trusted already; run it with --evaluator as it is")
-    if kind in ("llm4ad", "eoh"):
-        write_example("task", name, "class_evaluator", {**direction, **_around_class(place, program)})
-        return
-    if kind not in _JUDGED:
+    if not convention.judged_by:
         raise UsageError(
-            f"{evaluator} is called as {KINDS[kind]}, and a task is written around a file with "
+            f"{evaluator} is called as {convention.called_as}, and a task is written around a file with "
             "`evaluate(program_path)`, a script, a class or a command; run it with --evaluator as it is"
         )
+    better = "minimise" if is_minimised else "maximise"
+    direction = {"DIRECTION": convention.decides(place).get("direction", better)}
+    if convention.is_of_classes:
+        if metric:
+            raise UsageError(ONE_NUMBER)
+        write_example("task", name, "class_evaluator", {**direction, **_around_class(kind, place, program)})
+        return
     if program is None or not program.is_file():
         raise UsageError("--evaluator needs the file of the program to start from; add --program FILE")
     if program.suffix != ".py":
@@ -227,7 +215,7 @@ def write_around(name: str, evaluator: str, program: Path | None, is_minimised: 
         )
 
 
-def _find_call(kind: Convention, place: str, template: str) -> Called | None:
+def _find_call(kind: ConventionName, place: str, template: str) -> Called | None:
     """Return which function of the template an evaluator calls, and with what; None if it calls none by name."""
     # `place` is the evaluator's file or command. For a command, the Python files among its words are read, and the
     # first that calls a function of the template counts. If none does, it is the template's last function, with unknown
@@ -241,21 +229,22 @@ def _find_call(kind: Convention, place: str, template: str) -> Called | None:
     return next(filter(None, found), guessed)
 
 
-def _around_file(kind: Convention, place: str, found: Called, template: str, metric: str) -> dict[str, str]:
+def _around_file(kind: ConventionName, place: str, found: Called, template: str, metric: str) -> dict[str, str]:
     """Return texts for the example of a task file, by the placeholder that each replaces there."""
     # They are for an evaluator that is a script or a command, which `place` gives. `found` is the function of the first
     # program that the evaluator calls, with its calls. `template` is the text of that program.
     here = "Path(__file__).parent"
-    imported = _IMPORTED[kind]
+    judged = convention_named(kind).judged_by
+    imported = {"behaviour_of", "send_program", judged, "Command" if kind == "command" else judged}
     return {
         "EVALUATOR_PLACE": f"Command({place!r}, {here})"
         if kind == "command"
         else f"{here} / {os.path.relpath(place)!r}",
-        "IMPORTED": imported if "load_evaluator" in found.calls else imported.replace("load_evaluator, ", ""),
+        "IMPORTED": ", ".join(sorted(imported | ({"load_evaluator"} if "load_evaluator" in found.calls else set()))),
         "CALLS_SAID": _READ if found.is_known else _UNREAD,
         "CALLS": found.calls,
         "STARS": "**" if found.are_named else "*",
-        "JUDGED": _JUDGED[kind],
+        "JUDGED": judged,
         ", CHOSEN": f", metric={metric!r}" if metric else "",
         "FUNCTION": found.function,
         "DESCRIPTION": f'"""CHANGE: say what is sought. `{found.function}` is called, and its answers are scored."""',
@@ -263,12 +252,13 @@ def _around_file(kind: Convention, place: str, found: Called, template: str, met
     }
 
 
-def _around_class(place: str, program: Path | None) -> dict[str, str]:
+def _around_class(kind: ConventionName, place: str, program: Path | None) -> dict[str, str]:
     """Return texts for the example of a task file around a class evaluator, by the placeholder that each replaces."""
     # The template is the text of `program`, or the class's own if that is None.
-    said = asyncio.run(describe_evaluator(place, allow_weak_isolation=True))
+    said = convention_named(kind).describe(EvaluatorFile(kind, place, ""), allow_weak_isolation=True)
     template = said.template if program is None else read_text_file(program, "program")
-    if is_class(said.template, said.entry_point):
+    classes = [node.name for node in ast.parse(said.template).body if isinstance(node, ast.ClassDef)]
+    if said.entry_point in classes:
         raise UsageError(f"{place} asks for a class, and a task's programs are functions; run it as it is")
     _refuse_without(said.entry_point, template, program)
     module, _, name = place.rpartition(":")

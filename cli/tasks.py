@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table, facts_table
-from behavesim.application.evaluator_task import KINDS, SHAPES
 from behavesim.application.launch import task_settings
 from behavesim.base.errors import TaskError
 from behavesim.checks import check_task
 from behavesim.checks.task import examine_evaluator
+from behavesim.evaluators.conventions import convention_named
 from behavesim.reports.terminal import show
 from behavesim.task import Task, TaskReference, installed_tasks
-from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.evaluated import ConventionName, EvaluatorTask
 from behavesim.task.task import TaskKind
 from behavesim.task.verdict import Verdict
 
@@ -201,10 +201,19 @@ def _as_json(name: str, task: Task) -> dict[str, Any]:
 # `behavesim list evaluators`.
 
 
+# A row of the table for karpathy/autoresearch, which is called by a command: how, by which shape, and an example.
+AUTORESEARCH = (
+    "a command",
+    "a command whose output has lines `name: number`, one of which --metric names",
+    "--evaluator command:'PYTHONPATH=. python {program}' --program train.py --metric val_bpb --minimise",
+)
+
+
 def evaluators(as_json: AsJson = False) -> None:
     """List the kinds of evaluators that --evaluator takes: what is called, and an example for each."""
-    called_as = {str(name): called for name, called in KINDS.items()}
-    rows = tuple((name, called_as.get(name, "a command"), *row) for name, row in SHAPES.items())
+    listed = sorted(get_args(ConventionName), key="command".__eq__)
+    rows = [(name, each.called_as, each.shape, each.example) for name in listed for each in (convention_named(name),)]
+    rows.append(("autoresearch", *AUTORESEARCH))
     names = ("convention", "called as", "found by", "example")
     if as_json:
         print_json([dict(zip(("convention", "called_as", "shape", "example"), row, strict=True)) for row in rows])

@@ -14,7 +14,8 @@ from behavesim.base.config import Settings, cores
 from behavesim.base.errors import UsageError
 from behavesim.engine.admission import changed_settings, settings_from_person
 from behavesim.engine.build import Launch
-from behavesim.evaluators.detection import is_evaluator, refuse_unused_thresholds
+from behavesim.evaluators.configuration import refuse_unused_thresholds
+from behavesim.evaluators.detection import is_evaluator
 from behavesim.proposers.http import bind_loopback
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import Proposer, proposer_type, takes_notes

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from behavesim.base.errors import UsageError
-from behavesim.base.text import count_noun, one_line, storable
+from behavesim.base.text import listed, one_line, storable
 from behavesim.base.tokens import estimate_tokens
 from behavesim.task.evaluated import MADE, MOST_FILES, PLAIN_PATH, Repository, path_pattern
 
@@ -239,6 +239,4 @@ def _check_out(top: Path, commit: str, shown: dict[str, str], place: Path) -> No
 
 def _listed(paths: Sequence[str]) -> str:
     """Return paths as a list in words: the first _MOST_NAMED, and how many others there are."""
-    rest = len(paths) - _MOST_NAMED
-    shown = ", ".join(one_line(storable(path)) for path in paths[:_MOST_NAMED])
-    return f"{shown} and {count_noun(rest, 'other')}" if rest > 0 else shown or "no file"
+    return listed([one_line(storable(path)) for path in paths], _MOST_NAMED) or "no file"

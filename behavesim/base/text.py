@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Literal
@@ -80,6 +80,12 @@ def last_line(text: str) -> str:
 def count_noun(count: int, noun: str) -> str:
     """Return a count with its noun: "1 run", "3,000 runs"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int, noun: str = "other") -> str:
+    """Return the first `most` names in words, and how many others there are, called `noun`: "a, b and 3 others"."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {count_noun(rest, noun)}" if rest > 0 else "")
 
 
 def without_exponent(number: str) -> str:

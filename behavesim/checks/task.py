@@ -26,8 +26,8 @@ from behavesim.checks.instances import (
 from behavesim.checks.solutions import examine_solutions
 from behavesim.engine.build import first_prompt, judge_of
 from behavesim.engine.outcome import outcome_of_verdict
+from behavesim.evaluators.calls import UNREAD
 from behavesim.evaluators.evaluation import EvaluatorJudge
-from behavesim.evaluators.templates import UNREAD
 from behavesim.evaluators.tracing import METRICS, in_words
 from behavesim.methods.method import method_of
 from behavesim.programs.answer import fenced_blocks

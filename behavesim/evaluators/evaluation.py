@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import importlib
 import importlib.util
 import json
 import os
@@ -18,16 +17,15 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from types import ModuleType
 from typing import Self
 
 from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import on_stderr
 from behavesim.base.text import one_line
-from behavesim.evaluators.conventions import Judge, Run
+from behavesim.evaluators.conventions import Convention, Run, convention_named
 from behavesim.evaluators.doubt import confirm, leap, leap_in_words, refuse_impossible
-from behavesim.evaluators.modules import tool_path, why
+from behavesim.evaluators.modules import loading, tool_path
 from behavesim.evaluators.tracing import LONGEST_FAILURE, METRICS, Recorder, Result, in_words, metric_steps, numbers
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
@@ -36,7 +34,6 @@ from behavesim.task.evaluated import (
     CALLS_METRIC,
     INSTANCE,
     LIBRARY_METRIC,
-    Convention,
     EvaluatorFile,
     first_program,
     separate_files,
@@ -45,15 +42,6 @@ from behavesim.task.score import mean_metrics
 from behavesim.task.verdict import Block, Failure, Verdict
 from behavesim.trajectory import Trajectory
 
-# The module below `conventions` that loads an evaluator, where it has another name than the convention.
-#
-# The others are not imported: the more memory a process has, the longer each fork of it takes.
-_LOADERS: Mapping[Convention, str] = {
-    "llm4ad": "classes",
-    "eoh": "classes",
-    "algodisco": "classes",
-    "codeevolve": "openevolve",
-}
 _SAID = Path("/tmp/said")
 # Where programs and evaluators write. Without a place of its own numba refuses to cache beside a file in a read-only
 # folder, and the evaluator's import fails.
@@ -73,13 +61,9 @@ def load(given: str) -> Callable[[str], bytes]:
     It changes TMPDIR, HOME and the working directory of the process. Raises TaskError if the evaluator cannot be
     loaded.
     """
-    file, module = _prepare(given)
-    try:
-        run: Run = module.load(file)
-    except BehavesimError:
-        raise
-    except Exception as error:  # such as that of a function which makes its inputs: else nobody would say whose it is
-        raise TaskError(f"the evaluator {file.evaluator} cannot be loaded: {why(error, file.evaluator)}") from error
+    file, convention = prepare_process(given)
+    with loading(file.evaluator):  # also of a function which makes its inputs: else nobody would say whose error it is
+        run = convention.load(file)
 
     def evaluate(text: str) -> bytes:
         os.chdir(file.folder)  # the folder may have been replaced by an empty one of the same name
@@ -102,8 +86,8 @@ def load_judge(given: str) -> Callable[[str], bytes]:
     What it gets is a JSON list of the answer and of the program's speed (`Judge`). No program runs in the judge's
     process. Changes and errors are as of `load`.
     """
-    file, module = _prepare(given)
-    judge: Judge = module.load_judge(file)
+    file, convention = prepare_process(given)
+    judge = convention.load_judge(file)
 
     def evaluate(text: str) -> bytes:
         os.chdir(file.folder)
@@ -113,8 +97,8 @@ def load_judge(given: str) -> Callable[[str], bytes]:
     return evaluate
 
 
-def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
-    """Return the file and the convention's module in a process that is ready for an evaluator."""
+def prepare_process(given: str) -> tuple[EvaluatorFile, Convention]:
+    """Return the file and its convention in a process that is ready for an evaluator."""
     # programs may write below /tmp alone, and the evaluator's own relative paths lead into its folder
     file = EvaluatorFile.from_json(given)
     os.environ.update(PLACES | {"PATH": tool_path()} | dict(file.environment))
@@ -126,8 +110,7 @@ def _prepare(given: str) -> tuple[EvaluatorFile, ModuleType]:
         _fork_processes()
     # what a first result imports and caches is in all forks then
     Result(0.0, numbers({"score": 0.5}), "none", steps=metric_steps({"score": 0.5})).encoded()
-    loader = _LOADERS.get(file.convention, file.convention)
-    return file, importlib.import_module(f"behavesim.evaluators.conventions.{loader}")
+    return file, convention_named(file.convention)
 
 
 # Begins a text with environment variables before the program. No program begins so: it may not choose its instance.

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from behavesim.base.errors import TaskError
+from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.base.text import parse
 from behavesim.evaluators.needs import advice_on, how_to_get
+from behavesim.task.evaluated import INSTANCE
 
+# Names of parameters, behind the first, by which an evaluator's function takes the number of an instance.
+NUMBERS = ("instance", "seed")
 # Finds an import from a module beside a file, and the name of the package that stands in for the folder then.
 _RELATIVE = re.compile(rb"^[ \t]*from \.", re.MULTILINE)
 _FOLDER = "evaluators_folder"
@@ -28,10 +34,60 @@ def module_of(place: str, name: str = "") -> ModuleType:
     A file is executed at each call, under `name` or its stem; its folder is put on `sys.path`. Raises TaskError, in one
     line, if the import fails.
     """
-    try:
+    with loading(place):
         return _import(place, name or Path(place).stem) if place.endswith(".py") else importlib.import_module(place)
+
+
+@contextlib.contextmanager
+def loading(place: str) -> Iterator[None]:
+    """Raise TaskError, in one line, for whatever the code of the evaluator at `place` raises in the block."""
+    try:
+        yield
+    except BehavesimError:  # which says it already
+        raise
     except (Exception, SystemExit) as error:  # a script may end itself: else nobody would say why
         raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
+
+
+def function_in(module: ModuleType, name: str, said: str) -> Callable[..., Any]:
+    """Return a function of an evaluator's module; TaskError if it is missing, with `said` behind "`name"."""
+    found: Callable[..., Any] | None = getattr(module, name, None)
+    if not callable(found):
+        raise TaskError(f"{module.__file__} has no function `{name}{said}")
+    return found
+
+
+def function_taking(module: ModuleType, parameter: str, usual: str, said: str) -> Callable[..., Any]:
+    """Return a module's own function whose first parameter has this name, one whose name matches `usual` if there is.
+
+    Raises TaskError, with `said` behind the module's path, if there is none.
+    """
+    own = [each for each in vars(module).values() if inspect.isfunction(each) and each.__module__ == module.__name__]
+    found = [each for each in own if next(iter(inspect.signature(each).parameters), "") == parameter]
+    if not found:
+        raise TaskError(f"{module.__file__} {said}")
+    return next((each for each in found if re.fullmatch(usual, each.__name__)), found[0])
+
+
+def value_in(module: ModuleType, *names: str) -> Any:
+    """Return the value of the first of these names that a module has; None if it has none."""
+    return next((getattr(module, name) for name in names if hasattr(module, name)), None)
+
+
+def numbered_arguments(function: Callable[..., Any]) -> dict[str, int]:
+    """Return the number of the instance, by the name of the parameter that takes it; {} if there is none of either."""
+    if INSTANCE not in os.environ:
+        return {}
+    taken = [name for name in list(inspect.signature(function).parameters)[1:] if name in NUMBERS]
+    return {name: int(os.environ[INSTANCE]) for name in taken[:1]}
+
+
+def program_function(path: Path, name: str, arguments: str = "") -> Callable[..., Any]:
+    """Import a program's file and return its function of this name; ValueError if it has none."""
+    found = getattr(program_at(path), name, None)
+    if not callable(found):
+        raise ValueError(f"the program defines no function `{name}{arguments}`")
+    return found  # type: ignore[no-any-return]
 
 
 def program_at(path: Path) -> ModuleType:
@@ -41,14 +97,12 @@ def program_at(path: Path) -> ModuleType:
 
 def import_as(place: str) -> None:
     """Run only a script's top-level import statements. Raises TaskError if it cannot be read or an import fails."""
-    try:
+    with loading(place):
         _on_path(Path(place))
         for node in parse(Path(place).read_bytes(), place).body:
             # those below `if` and `try` are the script's own business: it may do without them
             if isinstance(node, ast.Import | ast.ImportFrom):
                 exec(compile(ast.Module([node], []), place, "exec"), {"__name__": "__main__"})
-    except (Exception, SystemExit) as error:  # of the imported modules: else nobody would say whose it is
-        raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
 
 
 def why(error: BaseException, place: str) -> str:

@@ -34,10 +34,9 @@ def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:
     none above that of the repository is searched. A repository that was cloned into the evaluator's counts as the
     folder that it lies in: the evaluator looks there.
     """
-    wide = {Path.home().resolve(), Path(tempfile.gettempdir()).resolve()}
     above = []
     for parent in folder.parents[:_MOST_ABOVE]:
-        if any(parent in (each, *each.parents) for each in wide):  # programs could read all of it, keys too
+        if is_wide(parent):
             break
         above.append(parent)
         if any((parent / name).exists() for name in _ROOTS):
@@ -47,6 +46,12 @@ def root_of(folder: Path, scripts: Iterable[Path]) -> Path | None:
     missing = [name for name in sorted(names) if not _holds(folder, name) and not is_installed(name)]
     found = [place for name in missing if (place := _place_of(name, above)) is not None]
     return min(found, key=lambda each: len(each.parts), default=None)
+
+
+def is_wide(folder: Path) -> bool:
+    """Whether the home folder, where keys lie, or the system's for temporary files is a folder or lies in it."""
+    places = Path.home().resolve(), Path(tempfile.gettempdir()).resolve()
+    return any(folder in (place, *place.parents) for place in places)
 
 
 def _place_of(name: str, above: Sequence[Path]) -> Path | None:

@@ -69,6 +69,14 @@ def choose_score(known: Metrics, metric: str = "", averages: bool = False) -> tu
     return None, f"no number is called score or combined_score; {_names(known)}; choose one with --metric NAME"
 
 
+def judged(known: Metrics, feedback: str, words: str, metric: str = "", averages: bool = False) -> Result:
+    """Return the Result of an evaluator's numbers, failed if it says so with `words`; else see `choose_score`."""
+    if words:
+        return Result(None, known, feedback, words, is_stated=True)
+    score, why = choose_score(known, metric, averages)
+    return Result(score, known, feedback, why)
+
+
 def averaged(known: Metrics, metric: str = "") -> tuple[str, ...]:
     """Return the names of the metrics that a mean score is made of; () if one number is the score."""
     if metric or "combined_score" in known or "score" in known:

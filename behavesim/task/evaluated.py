@@ -20,8 +20,9 @@ from behavesim.trajectory import AlgorithmRun
 
 # Name of the folder, in that of the runs, for the task files that are made from a command's options.
 MADE = ".evaluators"
-# How an evaluator is called: as the project of that name does, or as a command.
-Convention = Literal[
+# How an evaluator is called: as the project of that name does, or as a command. The module of this name, below
+# behavesim/evaluators/conventions, has all that is known of it.
+ConventionName = Literal[
     "openevolve",
     "shinka",
     "llm4ad",
@@ -39,7 +40,7 @@ Convention = Literal[
     "reevo",
 ]
 # Conventions that separate what a program answers from what judges it: the judge runs where no program runs.
-JUDGED_APART: tuple[Convention, ...] = ("algotune", "heurigym", "gigaevo")
+JUDGED_APART: tuple[ConventionName, ...] = ("algotune", "heurigym", "gigaevo")
 # Environment variable with the number of the instance on which a numbered evaluator evaluates.
 INSTANCE = "BEHAVESIM_INSTANCE"
 # Number of validation instances, and of held-out ones, of a numbered evaluator; each costs an evaluation of programs.
@@ -99,7 +100,7 @@ class EvaluatorFile:
     empty `name` or `description`.
     """
 
-    convention: Convention
+    convention: ConventionName
     evaluator: str
     program: str
     name: str = ""
@@ -263,11 +264,8 @@ class EvaluatorTask(Task):
         For other splits: [], or of a numbered evaluator such mappings with a number.
         """
         if split != "search":
-            return (
-                [self.instance(split, number) for number in range(_SPLIT_SIZE if split in _FIRST else 0)]
-                if self.endless
-                else []
-            )
+            count = _SPLIT_SIZE if self.endless and split in _FIRST else 0
+            return [self.instance(split, number) for number in range(count)]
         kept = ("convention", "thresholds", "entry_point")
         chosen = {name: value for name in ("metric", "environment") if (value := getattr(self.file, name))}
         return [{"evaluator": self.evaluator_hash, **{name: getattr(self.file, name) for name in kept}, **chosen}]
@@ -352,9 +350,8 @@ def refuse_path(path: str, show: Sequence[str], kept: Sequence[str]) -> str:
     if any(path == each or path.startswith(f"{each}/") for each in kept):
         return f"the file {path[:100]!r} may not change: it is not shown, or a symbolic link leads there"
     if not any(path_pattern(pattern).fullmatch(path) for pattern in show):
-        return f"the file {path[:100]!r} may not change; only those shown may, and new ones such as {', '.join(show)}"[
-            :400
-        ]
+        said = f"the file {path[:100]!r} may not change; only those shown may, and new ones such as {', '.join(show)}"
+        return said[:400]
     return ""
 
 

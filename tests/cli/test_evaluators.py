@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from behavesim.task.evaluated import Convention
+from behavesim.task.evaluated import ConventionName
 from tests.cli.command import Command
 from tests.cli.people import FOLDERS
 from tests.evaluators.test_candidates import EVALUATE, SOLVE, VERIFY
@@ -220,7 +220,7 @@ def test_a_dry_run_says_which_numbers_a_score_is_the_mean_of(behavesim: Command,
 
 def test_the_kinds_of_evaluators_are_listed_each_with_an_example(behavesim: Command) -> None:
     listed = behavesim("evaluators", "--json").document
-    assert {each["convention"] for each in listed} == {*get_args(Convention), "autoresearch"}
+    assert {each["convention"] for each in listed} == {*get_args(ConventionName), "autoresearch"}
     assert all(each["example"].startswith("--evaluator ") and each["shape"] for each in listed)
     shown = behavesim("evaluators").out
     assert "GEPA calls evaluators" in shown and "--evaluator task.py --program solver.py" in shown
@@ -343,10 +343,12 @@ def test_an_evaluator_in_the_home_folder_is_refused_for_programs_could_read_it(
     behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = FOLDERS["openevolve"].made(tmp_path)
+    (tmp_path / "specification.txt").write_text(SPECIFICATION)
     monkeypatch.setenv("HOME", str(tmp_path))
-    ended = behavesim("run", *options)
-    assert ended.code == 2
-    assert "a folder of their own" in ended.err
+    for given in (options, ("--evaluator", "specification.txt")):
+        ended = behavesim("run", *given)
+        assert ended.code == 2
+        assert "a folder of their own" in ended.err
 
 
 def test_a_dry_run_leaves_nothing(behavesim: Command, tmp_path: Path) -> None:

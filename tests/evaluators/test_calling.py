@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.evaluators.templates import Called, call_evaluator
+from behavesim.evaluators.calls import Called, call_evaluator
 
 PROGRAM = "def pack(n):\n    pass\n\n\ndef evaluate(n):\n    pass\n"
 SHINKA = "run_shinka_eval(experiment_fn_name='pack', {})"

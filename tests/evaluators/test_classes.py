@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from pathlib import Path
 
@@ -11,11 +10,17 @@ import pytest
 
 from behavesim.base.errors import TaskError
 from behavesim.evaluators import rescore_class
-from behavesim.evaluators.conventions import classes
-from behavesim.evaluators.description import describe_evaluator
+from behavesim.evaluators.conventions import Description, classes, convention_named
 from behavesim.evaluators.detection import convention_of
 from behavesim.evaluators.needs import root_of
+from behavesim.task.evaluated import EvaluatorFile
 from tests.evaluators.judging import HERE, file_of, results
+
+
+def described(place: str, root: str = "") -> Description:
+    convention = convention_of(place)[0]
+    return convention_named(convention).describe(EvaluatorFile(convention, place, "", root=root), True)
+
 
 GREEDY = "def choose(capacity, weights, values):\n    return int(np.argmax(values / weights))\n"
 GREATEST = "def choose(capacity, weights, values):\n    return int(np.argmax(values))\n"
@@ -97,11 +102,11 @@ def test_eohs_older_problems_execute_a_program_and_their_calls_are_recorded():
 def test_an_older_problem_is_detected_and_described_by_its_prompts():
     place = f"{HERE}/judged/older.py:Search"
     assert convention_of(place) == ("eoh", place)
-    found = asyncio.run(describe_evaluator(place, allow_weak_isolation=True))
+    found = described(place)
     assert found.entry_point == "guess" and not found.template.strip()
     assert found.description.splitlines()[0] == "Find a number between 0 and 100." and "interval" in found.description
     with pytest.raises(TaskError, match="neither `evaluate_program` nor, as EoH's older problems, `prompts`"):
-        asyncio.run(describe_evaluator(f"{HERE}/judged/older.py:Mute", allow_weak_isolation=True))
+        described(f"{HERE}/judged/older.py:Mute")
 
 
 def test_an_older_problem_judges_replies_again_without_the_program():
@@ -115,10 +120,10 @@ def test_an_older_problem_judges_replies_again_without_the_program():
 
 
 def test_classes_are_described_with_their_template():
-    found = asyncio.run(describe_evaluator(f"{HERE}/judged/knapsack.py:Knapsack", allow_weak_isolation=True))
+    found = described(f"{HERE}/judged/knapsack.py:Knapsack")
     assert found.entry_point == "choose" and found.description == "Fill a knapsack."
     assert found.template.startswith("import numpy as np\ndef choose(")
-    found = asyncio.run(describe_evaluator(f"{HERE}/judged/prob.py:Search", allow_weak_isolation=True))
+    found = described(f"{HERE}/judged/prob.py:Search")
     assert found.entry_point == "Searcher" and "from collections import deque" in found.template
 
 
@@ -183,7 +188,7 @@ def test_an_evaluation_inside_llm4ads_own_repository_runs_without_the_packages_t
     assert (convention, place.rpartition(":")[2]) == ("llm4ad", "Up"), "its function `evaluate` is a helper"
     script = tmp_path / "llm4ad/task/up/evaluation.py"
     assert root_of(script.parent, [script]) == tmp_path
-    said = asyncio.run(describe_evaluator(place, True, str(tmp_path)))
+    said = described(place, str(tmp_path))
     assert said.entry_point == "step"
     (found,) = results(file_of("llm4ad", place, entry_point="step", root=str(tmp_path)), said.template)
     assert found.score == 8.0, found.failure

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from behavesim.application.evaluator_task import Wanted, task_file
 from behavesim.base.errors import TaskError, UsageError
+from behavesim.evaluators.conventions import ORDER, Convention, convention_named
 from behavesim.evaluators.tracing import Result
-from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask, without_surroundings
+from behavesim.task.evaluated import (
+    JUDGED_APART,
+    ConventionName,
+    EvaluatorFile,
+    EvaluatorTask,
+    without_surroundings,
+)
 from tests.evaluators.judging import results
 
 RISE = "def rise(x: int) -> int:\n    return {}\n"
@@ -117,6 +124,16 @@ def made(folder: Path, evaluator: str, files: dict[str, str], program: str = "",
         file = EvaluatorFile.read(task.path)
         (folder / "template.py").write_text(EvaluatorTask(file, "task").template)
     return EvaluatorFile(**{**vars(file), "program": str(folder / "template.py")})
+
+
+def test_each_convention_has_words_for_people_and_those_judged_apart_a_judge() -> None:
+    names = get_args(ConventionName)
+    assert sorted(names) == sorted([*ORDER, "command"])
+    for name in names:
+        found = convention_named(name)
+        assert found.called_as and found.shape and found.example.startswith("--evaluator ")
+        assert (type(found).load_judge is not Convention.load_judge) == (name in JUDGED_APART), name
+        assert (type(found).describe is not Convention.describe) == found.has_program, name
 
 
 def outcome(found: Result) -> tuple[float | None, str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from behavesim.application.evaluator_task import Wanted, task_file
-from behavesim.evaluators.conventions import shinka
-from behavesim.evaluators.detection import convention_of, takes_number
+from behavesim.evaluators.conventions import convention_named, shinka
+from behavesim.evaluators.detection import convention_of
 from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from tests.cli.command import Command
 
@@ -40,6 +41,10 @@ if "--program_path" in sys.argv:
 """
 
 
+def takes_number(convention: Any, evaluator: str, runs_in: str = "") -> bool:
+    return convention_named(convention).takes_number(EvaluatorFile(convention, evaluator, "", runs_in=runs_in))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -52,16 +57,15 @@ if "--program_path" in sys.argv:
 )
 def test_an_evaluator_that_takes_a_number_is_found_by_its_text(tmp_path: Path, text: str, expected: bool) -> None:
     (tmp_path / "evaluator.py").write_text(text)
-    assert takes_number(*convention_of(str(tmp_path / "evaluator.py")), tmp_path) is expected
-    command = ("command", "python evaluator.py {program}", tmp_path)
-    assert takes_number(*command) is (text == BY_VARIABLE)  # type: ignore[arg-type]
+    assert takes_number(*convention_of(str(tmp_path / "evaluator.py"))) is expected
+    assert takes_number("command", "python evaluator.py {program}", str(tmp_path)) is (text == BY_VARIABLE)
 
 
 def test_a_stand_in_of_a_package_does_not_count_as_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     shinka.install_stand_ins()
     (tmp_path / "evaluator.py").write_text(SHINKA)
-    assert takes_number("shinka", str(tmp_path / "evaluator.py"), tmp_path)
+    assert takes_number("shinka", str(tmp_path / "evaluator.py"))
 
 
 def test_its_search_is_the_evaluation_as_it_stands_and_the_other_splits_have_numbers(tmp_path: Path) -> None:

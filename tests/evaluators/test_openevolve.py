@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import UsageError
+from behavesim.evaluators.configuration import read_configuration
 from behavesim.evaluators.conventions.openevolve import EvaluationResult
-from behavesim.evaluators.detection import read_configuration
 from behavesim.evaluators.evaluation import verdict_of
 from behavesim.task.evaluated import join_files
 from behavesim.task.verdict import Failure, Verdict

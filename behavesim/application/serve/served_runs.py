@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.held_out import read_held_out
-from behavesim.analysis.report import report, try_or_note
+from behavesim.analysis.report import RunReport, report, try_or_note
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary, load_summary
 from behavesim.base.errors import BehavesimError, UsageError
@@ -150,7 +150,7 @@ class ShownRun:
         version = f"{events}{'+' if run.is_held else ''}-{about}"
         if self._last is not None and version == self._last.version:
             return self._last
-        found = run_page(report(run, {"held-out": try_or_note(partial(read_held_out, run), None, "")[0]}))
+        found = run_page(_report_as_it_is(run))
         # packed once for all clients; without a time inside, equal documents give equal bytes
         self._last = Snapshot(version, found, gzip.compress(found.json(), compresslevel=5, mtime=0))
         return self._last
@@ -290,8 +290,10 @@ def _identity(folder: RunFolder) -> tuple[tuple[object, ...], float]:
 
 
 def _compared(folders: Sequence[RunFolder], home: str, served: Path) -> Page:
-    runs = [Run.load(folder) for folder in folders]
-    # what earlier reports found on held-out instances is shown; a server evaluates nothing
-    tried = [try_or_note(partial(read_held_out, run), None, "")[0] for run in runs]
-    reports = [report(run, {"held-out": known}) for run, known in zip(runs, tried, strict=True)]
+    reports = [_report_as_it_is(Run.load(folder)) for folder in folders]
     return comparison_page(comparison(reports), home, served)
+
+
+def _report_as_it_is(run: Run) -> RunReport:
+    # what earlier reports found on held-out instances is shown; a server evaluates nothing
+    return report(run, {"held-out": try_or_note(partial(read_held_out, run), None, "")[0]})

@@ -7,16 +7,17 @@ import os
 import re
 import shlex
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from behavesim.base.text import last_line
-from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run
 from behavesim.evaluators.modules import tool_path
-from behavesim.evaluators.scores import choose_score, stated_error
-from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.scores import judged, stated_error
+from behavesim.evaluators.tracing import MOST_STEPS, fingerprint, numbers
+from behavesim.task.evaluated import INSTANCE
 
 # Name of the JSON file that a command may write into the folder `{output}`: a list with an entry for each step of the
 # program, which becomes its behaviour.
@@ -26,21 +27,47 @@ _SAID = 4_000
 _LINE = re.compile(r"^(\w+):[ \t]+([-+.\deE]+|nan|inf|-inf)[ \t]*$", re.MULTILINE)
 
 
-def load(file: EvaluatorFile) -> Run:
-    """Return a function that runs the evaluator's command on a program, in a shell and in `file.folder`.
+class Command(Convention):
+    """It runs in the folder where a person named it, and may be of any language."""
 
-    `{program}` in the command is replaced by the program's path, `{output}` by that of an empty folder. The function
-    raises ValueError for a file TRAJECTORY without a list of steps.
-    """
+    called_as = "a command"
+    shape = "a command with {program}, which prints a number or JSON last"
+    example = "--evaluator command:'./judge.sh {program}' --program initial.cpp"
+    judged_by = "judge_by_command"
 
-    def run(program: Path, recorder: Recorder) -> Result:
-        output = Path("/tmp/results")
-        output.mkdir()
-        found = result_of(file.evaluator, file.folder, program, output, file.metric)
-        trajectory = output / TRAJECTORY
-        return replace(found, steps=_steps(trajectory), traced=TRAJECTORY) if trajectory.is_file() else found
+    def decides(self, place: str) -> Mapping[str, Any]:
+        """The current folder is where it runs, and has the task's name."""
+        return {"runs_in": str(Path.cwd()), "name": Path.cwd().name}
 
-    return run
+    def scripts(self, file: EvaluatorFile) -> list[Path]:
+        """Return the Python files among its words."""
+        return [path.resolve() for path in _files(file, r"[\w./-]+\.py\b")]
+
+    def takes_number(self, file: EvaluatorFile) -> bool:
+        """Whether it, or a file among its words, speaks of INSTANCE."""
+        texts = (path.read_text(errors="replace") for path in _files(file, r"[\w./-]+\.\w+"))
+        return any(INSTANCE in text for text in (file.evaluator, *texts))
+
+    def load(self, file: EvaluatorFile) -> Run:
+        """Return a function that runs the evaluator's command on a program, in a shell and in `file.folder`.
+
+        `{program}` in the command is replaced by the program's path, `{output}` by that of an empty folder. The
+        function raises ValueError for a file TRAJECTORY without a list of steps.
+        """
+
+        def run(program: Path, recorder: Recorder) -> Result:
+            output = Path("/tmp/results")
+            output.mkdir()
+            found = result_of(file.evaluator, file.folder, program, output, file.metric)
+            trajectory = output / TRAJECTORY
+            return replace(found, steps=_steps(trajectory), traced=TRAJECTORY) if trajectory.is_file() else found
+
+        return run
+
+
+def _files(file: EvaluatorFile, words: str) -> list[Path]:
+    named = [file.folder / word for word in re.findall(words, file.evaluator)]
+    return [path for path in named if path.is_file()]
 
 
 def result_of(command: str, folder: Path, program: Path, output: Path, metric: str = "") -> Result:
@@ -94,11 +121,9 @@ def _of_object(said: dict[str, Any], metric: str = "") -> Result:
     known = numbers({name: value for name, value in flat.items() if name not in flags})
     others = {name: value for name, value in flat.items() if name not in (*known, *flags)}
     feedback = "\n".join(str(value) if name == "feedback" else f"{name}: {value}" for name, value in others.items())
-    if words := stated_error(flat) or str(flat.get("error") or ""):
-        return Result(None, known, feedback, words, is_stated=True)
+    words = stated_error(flat) or str(flat.get("error") or "")
     # here `score` comes first: a command has no convention that gives both a meaning
-    score, why = choose_score(known, metric or ("score" if "score" in known else ""))
-    return Result(score, known, feedback, why)
+    return judged(known, feedback, words, metric or ("score" if "score" in known else ""))
 
 
 def _steps(path: Path) -> tuple[int, ...]:
@@ -106,3 +131,6 @@ def _steps(path: Path) -> tuple[int, ...]:
     if not isinstance(found, list) or not found:
         raise ValueError(f"{TRAJECTORY} must hold a list with an entry for each step")
     return tuple(map(fingerprint, found[:MOST_STEPS]))
+
+
+command = Command()

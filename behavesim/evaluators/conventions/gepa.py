@@ -2,57 +2,53 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Run, numbered_arguments
-from behavesim.evaluators.modules import module_of
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source
+from behavesim.evaluators.modules import function_taking, module_of, numbered_arguments, value_in
 from behavesim.evaluators.scores import combine_scores
-from behavesim.evaluators.tracing import Recorder, Result
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import parameters_of
 
 # Name of the first parameter by which the function is found, and names of the list of examples beside it.
-CANDIDATE = "candidate"
+_CANDIDATE = "candidate"
 _EXAMPLES = ("dataset", "trainset", "DATASET", "TRAINSET")
 
 
-def load(file: EvaluatorFile) -> Run:
-    """Import the evaluator's file; return a function that calls its evaluator on a program's text.
+class Gepa(Convention):
+    """Text of any kind is a program; an evaluator may return a score, or a pair of a score and infos."""
 
-    If the file has a list `dataset` or `trainset`, it is called on each example, and the score is the mean. Raises
-    TaskError if the file cannot be imported or has no such function.
-    """
-    module = module_of(file.evaluator)
-    evaluator, examples = _evaluator(module), _examples(module)
-    seed = getattr(module, "seed_candidate", None)
+    called_as = "GEPA calls evaluators"
+    shape = "a file with a function whose first parameter is `candidate`"
+    example = "--evaluator evaluator.py --program seed.py"
+    called = "evaluat"
 
-    def run(program: Path, recorder: Recorder) -> Result:
-        text = program.read_text()
-        # a candidate of named texts has one text here: a program
-        candidate = {next(iter(seed)): text} if isinstance(seed, Mapping) and len(seed) == 1 else text
-        more = numbered_arguments(evaluator)
-        if examples is None:
-            return combine_scores([evaluator(candidate, **more)], file.metric)
-        return combine_scores([evaluator(candidate, example, **more) for example in examples], file.metric)
+    def finds(self, source: Source) -> bool:
+        """Whether a function's first parameter is `candidate`."""
+        return any(parameters_of(each)[:1] == [_CANDIDATE] for each in source.functions.values())
 
-    return run
+    def load(self, file: EvaluatorFile) -> Run:
+        """Import the evaluator's file; return a function that calls its evaluator on a program's text.
+
+        If the file has a list `dataset` or `trainset`, it is called on each example, and the score is the mean. Raises
+        TaskError if the file cannot be imported or has no such function.
+        """
+        module = module_of(file.evaluator)
+        said = "has no function `evaluate(candidate)`; write it, or name another file"
+        evaluator, examples = function_taking(module, _CANDIDATE, "evaluat(e|or)", said), value_in(module, *_EXAMPLES)
+        if examples is not None and not len(examples):
+            raise TaskError(f"{module.__file__} has an empty data set; fill it, or leave it out")
+        seed = getattr(module, "seed_candidate", None)
+
+        def run(program: Path, recorder: Recorder) -> Result:
+            text = program.read_text()
+            # a candidate of named texts has one text here: a program
+            candidate = {next(iter(seed)): text} if isinstance(seed, Mapping) and len(seed) == 1 else text
+            more, given = numbered_arguments(evaluator), [()] if examples is None else [(each,) for each in examples]
+            return combine_scores([evaluator(candidate, *example, **more) for example in given], file.metric)
+
+        return run
 
 
-def _evaluator(module: ModuleType) -> Callable[..., Any]:
-    own = [each for each in vars(module).values() if inspect.isfunction(each) and each.__module__ == module.__name__]
-    found = [each for each in own if next(iter(inspect.signature(each).parameters), "") == CANDIDATE]
-    named = [each for each in found if each.__name__ in ("evaluate", "evaluator")]
-    if not found:
-        raise TaskError(f"{module.__file__} has no function `evaluate(candidate)`; write it, or name another file")
-    return (named or found)[0]
-
-
-def _examples(module: ModuleType) -> Sequence[Any] | None:
-    found = next((getattr(module, name) for name in _EXAMPLES if hasattr(module, name)), None)
-    if found is not None and not len(found):
-        raise TaskError(f"{module.__file__} has an empty data set; fill it, or leave it out")
-    return found
+gepa = Gepa()

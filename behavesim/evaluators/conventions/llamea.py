@@ -5,21 +5,17 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from behavesim.base.errors import TaskError
 from behavesim.base.text import parse
-from behavesim.evaluators.conventions import Run
-from behavesim.evaluators.modules import StandIns, module_of
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source
+from behavesim.evaluators.modules import StandIns, function_taking, module_of
 from behavesim.evaluators.scores import combine_scores
-from behavesim.evaluators.tracing import Recorder, Result
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.source import parameters_of
 
 # Name of the first parameter by which the function is found.
-SOLUTION = "solution"
+_SOLUTION = "solution"
 
 
 class Solution:
@@ -44,30 +40,38 @@ class Solution:
         return self.metadata.get(key)
 
 
-def load(file: EvaluatorFile) -> Run:
-    """Import the evaluator's file; return a function that calls its evaluator on a program.
+class Llamea(Convention):
+    """A program is a class, and the evaluator executes its text; so no calls can be recorded."""
 
-    Raises TaskError if the file cannot be imported or has no such function.
-    """
-    StandIns({"llamea": {"Solution": Solution}, "llamea.solution": {"Solution": Solution}}).install()
-    evaluate = _evaluator(module_of(file.evaluator))
-    others = [each for each in list(inspect.signature(evaluate).parameters.values())[1:] if each.default is each.empty]
+    called_as = "LLaMEA calls evaluators"
+    shape = "a file with `evaluate(solution, explogger)`, which calls `solution.set_scores`"
+    example = "--evaluator evaluate.py --program first.py"
 
-    def run(program: Path, recorder: Recorder) -> Result:
-        code = program.read_text()
-        # the program calls its own class's methods from inside the text that the evaluator executes: nothing to record
-        solution = Solution(code, next(node.name for node in parse(code).body if isinstance(node, ast.ClassDef)))
-        found = evaluate(solution, *[None] * len(others)) or solution
-        said = {"error": found.error, "feedback": found.feedback, **found.metadata}
-        return combine_scores([(found.fitness, {name: value for name, value in said.items() if value})])
+    def finds(self, source: Source) -> bool:
+        """Whether a function's first parameter is `solution`, and it speaks of `set_scores`."""
+        taking = [each for each in source.functions.values() if parameters_of(each)[:1] == [_SOLUTION]]
+        return any("set_scores" in ast.unparse(each) for each in taking)
 
-    return run
+    def load(self, file: EvaluatorFile) -> Run:
+        """Import the evaluator's file; return a function that calls its evaluator on a program.
+
+        Raises TaskError if the file cannot be imported or has no such function.
+        """
+        StandIns({"llamea": {"Solution": Solution}, "llamea.solution": {"Solution": Solution}}).install()
+        said = f"has no function `evaluate({_SOLUTION}, explogger)` outside other functions"
+        evaluate = function_taking(module_of(file.evaluator), _SOLUTION, "evaluate.*", said)
+        others = list(inspect.signature(evaluate).parameters.values())[1:]
+        given = [None for each in others if each.default is each.empty]
+
+        def run(program: Path, recorder: Recorder) -> Result:
+            code = program.read_text()
+            name = next(node.name for node in parse(code).body if isinstance(node, ast.ClassDef))
+            solution = Solution(code, name)
+            found = evaluate(solution, *given) or solution
+            said = {"error": found.error, "feedback": found.feedback, **found.metadata}
+            return combine_scores([(found.fitness, {name: value for name, value in said.items() if value})])
+
+        return run
 
 
-def _evaluator(module: ModuleType) -> Callable[..., Any]:
-    own = [each for each in vars(module).values() if inspect.isfunction(each)]
-    found = [each for each in own if next(iter(inspect.signature(each).parameters), "") == SOLUTION]
-    named = [each for each in found if each.__name__.startswith("evaluate")]
-    if not found:
-        raise TaskError(f"{module.__file__} has no function `evaluate({SOLUTION}, explogger)` outside other functions")
-    return (named or found)[0]
+llamea = Llamea()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
+import asyncio
 import inspect
 import json
 import math
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from behavesim.base.errors import TaskError
-from behavesim.evaluators.conventions import Run, numbered_arguments
-from behavesim.evaluators.modules import StandIns, module_of
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source
+from behavesim.evaluators.modules import StandIns, function_in, module_of, numbered_arguments
 from behavesim.evaluators.scores import choose_score, is_flag, stated_error
-from behavesim.evaluators.tracing import Recorder, Result, is_number, numbers, watch_module
-from behavesim.task.evaluated import EvaluatorFile
-from behavesim.task.task import Direction
+from behavesim.evaluators.source import parameters_of
+from behavesim.evaluators.tracing import is_number, numbers, watch_module
 
 # The name under which an evaluator's file is imported, the same as in OpenEvolve.
 _MODULE = "evaluation_module"
@@ -60,27 +60,67 @@ class EvaluationResult:
         return sum(map(self.get_artifact_size, self.artifacts))
 
 
-def load(file: EvaluatorFile) -> Run:
-    """Import the evaluator's file; return a function that runs its stages, or else its `evaluate`, on a program.
+class OpenEvolve(Convention):
+    """Stages run only if there are thresholds: at most one stage more than thresholds."""
 
-    CodeEvolve's `evaluate` also gets a path, and writes its metrics there as JSON.
+    called_as = "OpenEvolve calls evaluators"
+    shape = "a file with `evaluate(program_path)`, or `evaluate_stage1` to 3"
+    example = "--evaluator evaluator.py --program initial_program.py"
+    has_configuration = averages = True
+    called = "evaluate"
+    judged_by = "judge_program"
+    results = ""
+    """Path of the file that `evaluate` writes its metrics into; "" if it returns them."""
 
-    Stages run only if there are thresholds: at most one stage more than thresholds. Raises TaskError, in one line, if
-    the file cannot be imported or has no function to call.
-    """
-    install_stand_ins()
-    module = module_of(file.evaluator, _MODULE)
-    stages = (_stages(module) if file.thresholds else []) or [_whole(module)]
-    if any(map(inspect.iscoroutinefunction, stages)):
-        importlib.import_module("asyncio")  # once, and only for those that need it: it makes each fork slower
+    def finds(self, source: Source) -> bool:
+        """Whether one of the names is bound, and no class is the evaluator."""
+        return not source.name and bool({"evaluate", "evaluate_stage1"} & source.names)
 
-    def run(program: Path, recorder: Recorder) -> Result:
-        watch_module(program, recorder)
-        results = Path("/tmp/results.json") if file.convention == "codeevolve" else None
-        used = stages[: len(file.thresholds) + 1]
-        return _staged(used, file.thresholds, str(program), file.metric, file.direction, results)
+    def most_thresholds(self, place: str) -> int:
+        """Return one for each stage but the last, one for a single stage, else 0."""
+        bound = Source(place).names
+        stages = next((stage for stage in range(3) if f"evaluate_stage{stage + 1}" not in bound), 3)
+        return max(stages - 1, 1) if stages else 0
 
-    return run
+    def load(self, file: EvaluatorFile) -> Run:
+        """Import the evaluator's file; return a function that runs its stages, or else its `evaluate`, on a program.
+
+        Raises TaskError, in one line, if the file cannot be imported or has no function to call.
+        """
+        install_stand_ins()
+        module = module_of(file.evaluator, _MODULE)
+        stages = (_stages(module) if file.thresholds else []) or [_whole(module)]
+
+        def run(program: Path, recorder: Recorder) -> Result:
+            watch_module(program, recorder)
+            results = Path(self.results) if self.results else None
+            return _staged(stages[: len(file.thresholds) + 1], file, str(program), results)
+
+        return run
+
+
+class CodeEvolve(OpenEvolve):
+    """What it does not say is as with OpenEvolve."""
+
+    called_as = "CodeEvolve calls evaluators"
+    shape = "a file with `evaluate(program_path, results_path)`, which writes JSON"
+    example = "--evaluator evaluate.py --program src/init_program.py"
+    has_configuration = averages = False
+    results = "/tmp/results.json"
+
+    def finds(self, source: Source) -> bool:
+        """Whether `evaluate` takes two arguments, the second of which is for results."""
+        taken = parameters_of(source.functions["evaluate"]) if "evaluate" in source.functions else []
+        return len(taken) == 2 and taken[1].startswith("result")
+
+    def decides(self, place: str) -> Mapping[str, Any]:
+        """Configurations beside the evaluator's folder say which number is the score, if they agree."""
+        texts = [path.read_text(errors="replace") for path in sorted(Path(place).parents[1].glob("configs/*.yaml"))]
+        found = {name for text in texts for name in re.findall(r"fitness_key['\"]?: *['\"]?(\w+)", text)}
+        return {"metric": found.pop()} if len(found) == 1 else {}
+
+
+openevolve, codeevolve = OpenEvolve(), CodeEvolve()
 
 
 def install_stand_ins() -> None:
@@ -100,40 +140,25 @@ def evaluate_program(module: ModuleType, program: Path, metric: str = "") -> Res
     stages = [_whole(module)] if callable(getattr(module, "evaluate", None)) else _stages(module) or [_whole(module)]
     parameters = list(inspect.signature(stages[0]).parameters)
     results = program.parent / "results.json" if parameters[1:] and parameters[1].startswith("result") else None
-    return _staged(stages, (-math.inf,) * len(stages), str(program), metric, results=results)
+    file = EvaluatorFile("openevolve", "", "", thresholds=(-math.inf,) * len(stages), metric=metric)
+    return _staged(stages, file, str(program), results)
 
 
-def _whole(module: ModuleType) -> Callable[[str], Any]:
-    found: Callable[[str], Any] | None = getattr(module, "evaluate", None)
-    if not callable(found):
-        raise TaskError(f"{module.__file__} has no function `evaluate(program_path)`; write it, or name another file")
-    return found
+def _whole(module: ModuleType) -> Callable[..., Any]:
+    return function_in(module, "evaluate", "(program_path)`; write it, or name another file")
 
 
-def _stages(module: object) -> list[Callable[[str], Any]]:
-    found: list[Callable[[str], Any]] = []
-    for number in (1, 2, 3):
-        stage = getattr(module, f"evaluate_stage{number}", None)
-        if not callable(stage):
-            break
-        found.append(stage)
-    return found
+def _stages(module: ModuleType) -> list[Callable[..., Any]]:
+    named = (getattr(module, f"evaluate_stage{number}", None) for number in (1, 2, 3))
+    return [stage for stage in takewhile(callable, named) if stage]
 
 
-def _staged(
-    stages: list[Callable[..., Any]],
-    thresholds: tuple[float, ...],
-    program: str,
-    metric: str = "",
-    direction: Direction = "maximise",
-    results: Path | None = None,
-) -> Result:
+def _staged(stages: list[Callable[..., Any]], file: EvaluatorFile, program: str, results: Path | None) -> Result:
     # A threshold saves work and rejects nobody: a program that is worse keeps the score by all metrics so far, and the
     # later stages are left out. A stage fails if it raises or gives no score. The exception of an only stage is raised.
     # later stages may leave out what earlier ones measured: all of it counts, as in OpenEvolve
-    metrics: dict[str, Any] = {}
-    artifacts: dict[str, Any] = {}
-    found = Result(None)
+    metrics, artifacts = dict[str, Any](), dict[str, Any]()
+    found, metric = Result(None), file.metric
     for number, stage in enumerate(stages, 1):
         try:
             given = _called(stage, program, results)
@@ -154,9 +179,9 @@ def _staged(
             break
         if found.score is None:
             return replace(found, stage=number)  # its failure says why
-        needed, score = thresholds[number - 1], found.score
-        if score < needed if direction == "maximise" else score > needed:
-            how = "below" if direction == "maximise" else "above"
+        needed, score = file.thresholds[number - 1], found.score
+        how = "below" if file.direction == "maximise" else "above"
+        if score < needed if how == "below" else score > needed:
             said = f"stopped at stage {number} of {len(stages)}: its score {score:.6g} is {how} {needed:g}"
             if metric and is_early:  # scores of two kinds cannot be compared
                 return replace(found, score=None, stage=number, failure=f"{said}, and it gives no {metric}")
@@ -171,7 +196,6 @@ def _called(stage: Callable[..., Any], program: str, results: Path | None) -> An
     if results is not None:
         return json.loads(results.read_text()) if results.is_file() else {}
     if inspect.isawaitable(returned):
-        import asyncio  # imported late: see `load`
 
         async def wait() -> Any:
             return await returned

@@ -9,37 +9,53 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from behavesim.evaluators.conventions import Run, shinka_core
+from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source, shinka_core
 from behavesim.evaluators.modules import StandIns, import_as
+from behavesim.evaluators.needs import is_installed
 from behavesim.evaluators.scores import choose_score
-from behavesim.evaluators.tracing import Recorder, Result, numbers, watch_module
-from behavesim.task.evaluated import EvaluatorFile
+from behavesim.evaluators.tracing import numbers, watch_module
 from behavesim.task.score import PRIVATE
 
 _SCORE = "combined_score"
 
 
-def load(file: EvaluatorFile) -> Run:
-    """Run the script's top-level imports once, and return a function that runs the script on a program.
+class Shinka(Convention):
+    """Scripts mostly call `run_shinka_eval`, of which `shinka_core` is our stand-in: it can do a run by its number."""
 
-    Raises TaskError, in one line, if the script cannot be read or an import fails.
-    """
-    install_stand_ins()
-    import_as(file.evaluator)
+    called_as = "ShinkaEvolve calls evaluators"
+    shape = "a script with the options --program_path and --results_dir"
+    example = "--evaluator evaluate.py --program initial.py"
+    judged_by = "judge_by_script"
 
-    def run(program: Path, recorder: Recorder) -> Result:
-        watch_module(program, recorder)
-        results = Path("/tmp/results")
-        results.mkdir()
-        try:
-            left = run_script(file.evaluator, str(program), str(results))
-        except Exception:  # of the script, which may fail behind its results: else they are lost
-            if not (results / "correct.json").is_file():
-                raise
-            left = 1
-        return result_in(results, left, file.metric)
+    def finds(self, source: Source) -> bool:
+        """Whether the text names both options."""
+        return "--program_path" in source.text and "--results_dir" in source.text
 
-    return run
+    def _is_numbered(self, source: Source) -> bool:
+        # where the package is installed, it does all runs
+        return "num_runs" in source.text and not is_installed("shinka")
+
+    def load(self, file: EvaluatorFile) -> Run:
+        """Run the script's top-level imports once, and return a function that runs the script on a program.
+
+        Raises TaskError, in one line, if the script cannot be read or an import fails.
+        """
+        install_stand_ins()
+        import_as(file.evaluator)
+
+        def run(program: Path, recorder: Recorder) -> Result:
+            watch_module(program, recorder)
+            results = Path("/tmp/results")
+            results.mkdir()
+            try:
+                left = run_script(file.evaluator, str(program), str(results))
+            except Exception:  # of the script, which may fail behind its results: else they are lost
+                if not (results / "correct.json").is_file():
+                    raise
+                left = 1
+            return result_in(results, left, file.metric)
+
+        return run
 
 
 def install_stand_ins() -> None:
@@ -114,3 +130,6 @@ def _feedback(text: Any, public: Mapping[str, Any], known: Mapping[str, Any]) ->
     texts = [str(each) for each in (text if isinstance(text, list) else [text]) if each]
     others = (f"{name}: {value}" for name, value in public.items() if name not in known and value not in (None, [], {}))
     return "\n".join([*texts, *others])
+
+
+shinka = Shinka()
