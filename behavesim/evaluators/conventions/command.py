@@ -14,7 +14,7 @@ from typing import Any
 from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Run
 from behavesim.evaluators.modules import tool_path
-from behavesim.evaluators.scores import choose_score, stated_error
+from behavesim.evaluators.scores import choose_score, misread_score, stated_error
 from behavesim.evaluators.tracing import MOST_STEPS, Recorder, Result, fingerprint, numbers
 from behavesim.task.evaluated import EvaluatorFile
 
@@ -96,6 +96,8 @@ def _of_object(said: dict[str, Any], metric: str = "") -> Result:
     feedback = "\n".join(str(value) if name == "feedback" else f"{name}: {value}" for name, value in others.items())
     if words := stated_error(flat) or str(flat.get("error") or ""):
         return Result(None, known, feedback, words, is_stated=True)
+    if not metric and (words := misread_score(flat, known)):
+        return Result(None, known, feedback, words)
     # here `score` comes first: a command has no convention that gives both a meaning
     score, why = choose_score(known, metric or ("score" if "score" in known else ""))
     return Result(score, known, feedback, why)

@@ -58,7 +58,7 @@ def load_judge(file: EvaluatorFile) -> Judge:
         feedback = "\n".join(f"{name}: {value}" for name, value in returned.items() if name not in known)
         if words := stated_error(returned):
             return Result(None, known, feedback, words, is_stated=True)
-        score, why = choose_score(known, file.metric or (_SCORE if _SCORE in known else ""))
+        score, why = choose_score(known, file.metric or (_SCORE if _SCORE in returned else ""))
         return Result(score, known, feedback, why, steps=steps, traced=ANSWERS)
 
     return judge

@@ -16,7 +16,7 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.evaluators.conventions import Run, numbered_arguments
 from behavesim.evaluators.modules import StandIns, module_of
-from behavesim.evaluators.scores import choose_score, is_flag, stated_error
+from behavesim.evaluators.scores import choose_score, is_flag, misread_score, stated_error
 from behavesim.evaluators.tracing import Recorder, Result, is_number, numbers, watch_module
 from behavesim.task.evaluated import EvaluatorFile
 from behavesim.task.task import Direction
@@ -200,8 +200,8 @@ def _result(
     feedback = "\n".join(f"{name}: {_text(value)}" for name, value in said.items() if value is not None)
     if words := stated_error(metrics, artifacts):
         return Result(None, known, feedback, words, is_stated=True)
-    if (given := metrics.get("combined_score")) is not None and "combined_score" not in known and not metric:
-        return Result(None, known, feedback, failure=f"combined_score must be a number, not {given!r:.50}")
+    if not metric and (words := misread_score(metrics, known)):
+        return Result(None, known, feedback, words)
     # as in OpenEvolve, neither flags nor an `error` are averaged, and several numbers are
     scored = {name: known[name] for name in known if name != "error" and not is_flag(metrics.get(name))}
     score, why = choose_score(known if metric else scored, metric, averages)
