@@ -34,7 +34,7 @@ from behavesim.base.tokens import Tokens, Usage
 from behavesim.engine.admission import refuse_unpriced
 from behavesim.engine.build import Launch, evaluate_template, first_prompt, judge_of
 from behavesim.evaluators.evaluation import EvaluatorJudge
-from behavesim.methods.method import method_of
+from behavesim.methods.method import method_of, method_type
 from behavesim.prompts.feedback import without_placeholders
 from behavesim.prompts.prompts import Prompts
 from behavesim.proposers.prices import PriceList, Prices
@@ -334,8 +334,9 @@ def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | No
 
 
 def _prompt_tokens(asking: Sequence[Planned]) -> float:
-    # The mean over all prompts. The first of a run show the template; later ones have `examples_per_prompt` programs
-    # (one if the method has no such setting) in its place, and half of them the best one beside these.
+    # The mean over all prompts. The first of a run, or all (`shows_found`), show the template; later ones have
+    # `examples_per_prompt` programs (one if the method has no such setting) in its place, and half of them the best one
+    # beside these.
     first: dict[tuple[str, str], tuple[int, int]] = {}  # bytes of the first prompt and of the template in it
     of_runs = []
     for settings in (run.settings for run in asking):
@@ -347,6 +348,8 @@ def _prompt_tokens(asking: Sequence[Planned]) -> float:
         own = settings.flat()
         later = length - template + (own.get("examples_per_prompt", 1) + 0.5) * max(PROGRAM, GROWTH * template)
         begun = min(1.0, own.get("n_init", own.get("initial_population", 0)) / settings.budget)
+        if not method_type(settings.method).shows_found:
+            begun = 1.0
         of_runs.append((begun * length + (1 - begun) * later) / TOKEN)
     return fmean(of_runs, [run.settings.budget for run in asking])
 
