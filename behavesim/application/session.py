@@ -26,7 +26,7 @@ import uvloop
 
 from behavesim.application.evaluation import program_of, read_program
 from behavesim.base.errors import INTERRUPTED, BehavesimError, UsageError, few_files
-from behavesim.base.text import STILL, one_line, printable
+from behavesim.base.text import STILL, duration, one_line, printable
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, fork_search, new_search, resume_search, start_shared_cluster
 from behavesim.engine.loop import Search
@@ -38,6 +38,7 @@ from behavesim.store.folder import ADVICE, Inbox, RunFolder
 from behavesim.task import Task, instances_of
 
 if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
     from behavesim.application.python import LoadedRun
 
 
@@ -345,14 +346,32 @@ def _read(launch: Launch) -> LoadedRun:
 
 async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
-        from behavesim.application.recommendation import record_recommendation
+        await choose_program(run, launch.task, launch.settings.workers, None, tell)
 
-        doing = f"trying the best programs of {launch.folder.run} on instances that the search has not seen"
-        tell(doing)
 
-        def so_far() -> str:
-            race = run.state.fresh if run.state.is_racing else None
-            return "" if race is None else f": {race.spent:,} of at most {race.begun.purse:,} evaluations"
+async def choose_program(run: Run, task: Task, workers: int | str | None, evaluations: int | None, tell: Tell) -> None:
+    """Choose the recommended program as `record_recommendation` does; `tell` gets a line on that, and more if it lasts.
 
-        async with _saying_still(tell, doing, so_far):
-            await record_recommendation(run, launch.task, launch.settings.workers)
+    These say how far a race is, how long it may take, and how to make it short.
+    """
+    from behavesim.application.recommendation import record_recommendation
+
+    doing = f"trying the best programs of {run.folder.run} on instances that the search has not seen"
+    tell(doing)
+    began, earlier = time.monotonic(), run.state.fresh.spent if run.state.is_racing and run.state.fresh else 0
+
+    def so_far() -> str:
+        race = run.state.fresh if run.state.is_racing else None
+        if race is None:
+            return ""
+        purse, spent = race.begun.purse, race.spent
+        said = f": {spent:,} of at most {purse:,} evaluations"
+        if spent > earlier:
+            left_s = (time.monotonic() - began) * (purse - spent) / (spent - earlier)
+            said += f", {duration(max(0.0, left_s))} left at most"
+        if spent < purse // 4:
+            said += f"; Ctrl-C, and behavesim recommend {run.folder.argument} --evaluations {purse // 4} takes fewer"
+        return said
+
+    async with _saying_still(tell, doing, so_far):
+        await record_recommendation(run, task, workers, evaluations)
