@@ -48,6 +48,8 @@ from behavesim.task.evaluated import EvaluatorTask
 
 # Largest number of seeds: a slip of some zeros would fill the memory with runs before anything is said.
 MOST_SEEDS = 10_000
+# Longest name of a run, in UTF-8 bytes: files take 255, and the log's name is longer than the run's.
+LONGEST_NAME = 240
 # How many seeds there are, counted from 0, or a list of the seeds themselves.
 Seeds = Annotated[int, Field(ge=1, le=MOST_SEEDS)] | Annotated[list[int], Field(min_length=1)]
 
@@ -158,6 +160,9 @@ def read_experiment(path: Path) -> Experiment:
     for label in [label for pair in experiment.tests or [] for label in pair]:
         if label not in known:
             raise UsageError(f"the experiment {path} tests {label!r}; its groups are {', '.join(sorted(known))}")
+    for one, other in experiment.tests or []:
+        if one == other:
+            raise UsageError(f"the experiment {path} tests {one!r} against itself; name two groups")
     return experiment
 
 
@@ -192,7 +197,13 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
             )
     twice = [name for name, times in Counter(run.name for run in runs).items() if times > 1]
     if twice:
-        raise UsageError(f"two runs of the experiment would be called {twice[0]}; give its variants different names")
+        raise UsageError(
+            f"two runs of the experiment would be called {twice[0]}; name each task, method and variant once"
+        )
+    if long := [run.name for run in runs if len(run.name.encode()) > LONGEST_NAME]:
+        raise UsageError(
+            f"the name of the run {long[0][:50]}… has more than {LONGEST_NAME} bytes; shorten its variant's"
+        )
     _refuse_twins(runs)
     return runs
 

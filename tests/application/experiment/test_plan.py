@@ -121,7 +121,12 @@ def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> 
         ('name = "x"\ntasks = ["nosuch"]\nmethods = ["eoh"]', "nosuch"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\nwidnow = 3', "did you mean 'window'"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "niche"]\ntests = [["eoh", "nich"]]', "'nich'"),
-        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "eoh"]', "different names"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\ntests = [["eoh", "eoh"]]', "tests 'eoh' against itself"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "eoh"]', "name each task, method and variant once"),
+        (
+            f'name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[[variant]]\nname = "{"a" * 240}"',
+            "has more than 240 bytes",
+        ),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\nseed = 5', "'seed'; the key `seeds` says it"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[task_settings.tsp]\ntask = "asp"', "the key `tasks`"),
         (
