@@ -48,7 +48,7 @@ from behavesim.task.evaluated import EvaluatorTask
 
 # Largest number of seeds: a slip of some zeros would fill the memory with runs before anything is said.
 MOST_SEEDS = 10_000
-# Longest name of a run, in UTF-8 bytes: files take 255, and the log's name is longer than the run's.
+# Longest name of an experiment or a run, in UTF-8 bytes: files take 255, and the log's name is longer than the run's.
 LONGEST_NAME = 240
 # How many seeds there are, counted from 0, or a list of the seeds themselves.
 Seeds = Annotated[int, Field(ge=1, le=MOST_SEEDS)] | Annotated[list[int], Field(min_length=1)]
@@ -73,8 +73,9 @@ def _checked_seeds(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _checked_name(name: str) -> str:
-    if not re.fullmatch(r"\w[\w.+-]*", name):
-        raise ValueError("should be made of letters, digits and . _ + -, of which . + - do not stand first")
+    if not re.fullmatch(r"\w[\w.+-]*", name) or len(name.encode()) > LONGEST_NAME:
+        rule = "letters, digits and . _ + -, of which . + - do not stand first"
+        raise ValueError(f"should be made of at most {LONGEST_NAME} {rule}")
     return name
 
 
