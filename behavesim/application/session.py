@@ -328,8 +328,8 @@ async def _run_in_order(launch: Launch, search: Search) -> str:
             search.stop("interrupted")
             if not (await asyncio.wait([running], timeout=ENDING_S))[0]:
                 launch.notices(
-                    "still ending: the method is deciding, or the disk is slow; what has arrived is kept, "
-                    "press Ctrl-C until it ends to leave now"
+                    "still ending, as the method decides or the disk is slow: press Ctrl-C until it ends; "
+                    "what has arrived is kept"
                 )
             await running
         finally:  # it has ended, unless this is a second cancellation

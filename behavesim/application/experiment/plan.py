@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -31,7 +32,7 @@ from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import validation_message
 from behavesim.base.tokens import Tokens, Usage
-from behavesim.engine.admission import refuse_unpriced
+from behavesim.engine.admission import refuse_gapless, refuse_unpriced, refuse_unraceable, refuse_unsuited
 from behavesim.engine.build import Launch, evaluate_template, first_prompt, judge_of
 from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.methods.method import method_of, method_type
@@ -395,13 +396,17 @@ class DryRun:
 async def dry_run(launch: Launch) -> DryRun:
     """Evaluate the template, make the first prompt and estimate the cost; no folder is made and no request sent.
 
-    Raises TaskError if the template fails, UsageError if a cap on cost cannot be kept because a price is unknown.
+    Raises TaskError if the template fails or does not suit the measure; UsageError if a cap on cost cannot be kept
+    because a price is unknown, or the task has not what a gap or a race needs.
     """
     settings, task = launch.settings, launch.task
+    refuse_gapless(settings, task)
+    refuse_unraceable(settings, task)
     refuse_unpriced(settings)
     writer = proposer_type(settings.proposer)
     async with judge_of(settings, task) as judge:
         template = await evaluate_template(task, judge)
+        await asyncio.to_thread(refuse_unsuited, settings, task, template)
         took_s = await _seconds_again(task, judge, template.cpu_s)
         isolation = judge.isolation
         behaviour = judge.behaviour if isinstance(judge, EvaluatorJudge) else ""
