@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from behavesim import __version__
-from behavesim.base.errors import BehavesimError, UsageError, nearest
+from behavesim.base.errors import NO_FILES, BehavesimError, UsageError, few_files, nearest
 
 from .commands import COMMANDS, EXAMPLES, LISTS, PLAIN, START, Command
 from .output import lenient_streams, tell
@@ -194,7 +194,8 @@ def behavesim(
 def main() -> None:
     """Run the command line; a BehavesimError becomes a message on stderr and the error's exit code.
 
-    An interrupt gives the exit code 130. Any other error of a command leaves Python's traceback and the exit code 1.
+    An interrupt gives the exit code 130. Where no more files can be opened, a line says so, and the exit code is 1. Any
+    other error of a command leaves Python's traceback and the exit code 1.
     """
     # read when numpy is loaded: our sums are too small for threads, and OpenBLAS ends a process that may have none
     for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):
@@ -205,3 +206,8 @@ def main() -> None:
         except BehavesimError as error:
             tell(str(error))
             sys.exit(error.exit_code)
+        except OSError as error:
+            if error.errno not in NO_FILES:
+                raise
+            tell(f"{few_files(error)}; a run that had begun goes on with `behavesim resume`")
+            sys.exit(BehavesimError.exit_code)

@@ -52,8 +52,8 @@ def list_runs(ctx: typer.Context, sort: Sort = None, runs_dir: RunsDir = RUNS, a
     """
     if ctx.invoked_subcommand is not None:
         return
-    summaries = []
-    for folder in [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]:  # an experiment's runs are below it
+    summaries, folders = [], [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]
+    for folder in folders:  # an experiment's runs are below it
         try:
             summaries.append(replace(load_summary(folder), run=str(folder.path.relative_to(runs_dir))))
         except BehavesimError as error:  # a damaged run must not hide the others
@@ -63,7 +63,7 @@ def list_runs(ctx: typer.Context, sort: Sort = None, runs_dir: RunsDir = RUNS, a
         summaries = sorted(known, key=ORDERS[sort]) + [each for each in summaries if ORDERS[sort](each) is None]
     if as_json:
         print_json([asdict(each) for each in summaries])
-    elif not summaries:
-        tell(f"no runs in {runs_dir}/; make one with: behavesim run tsp")
-    else:
+    elif summaries:
         show_rows(runs_table(summaries), DISPENSABLE)
+    elif not folders:
+        tell(f"no runs in {runs_dir}/; make one with: behavesim run tsp")

@@ -21,7 +21,8 @@ from behavesim.application.portfolio import (
     rivals_table,
     verdict_on_rivals,
 )
-from behavesim.application.recommendation import certificate_line, record_recommendation, shortlist_table
+from behavesim.application.recommendation import certificate_line, shortlist_table
+from behavesim.application.session import choose_program
 from behavesim.base.errors import UsageError
 from behavesim.reports.terminal import show
 from behavesim.reports.words import program_name
@@ -75,8 +76,7 @@ def recommend(
     # a recommended program needs validation instances, a portfolio does not
     is_one = len(folders) == 1 and (portfolio is None or len(instances_of(task, "validation")) > 0)
     if is_one:
-        busy(f"trying the best programs of {run.folder.run} on instances that the search has not seen")
-        asyncio.run(record_recommendation(run, task, workers, evaluations))
+        asyncio.run(choose_program(run, task, workers, evaluations, busy))
     if portfolio is not None:
         busy(f"choosing up to {portfolio} programs that behave differently")
         found = asyncio.run(record_portfolio(folders, task, portfolio, workers))

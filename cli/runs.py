@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+import behavesim
 from behavesim.analysis.candidate_details import CandidateDetails, candidate_details
 from behavesim.analysis.difference import program_difference
 from behavesim.analysis.run import Run
@@ -185,11 +186,21 @@ def demo(
     (report,) = asyncio.run(reports_of([run], tell, ()))
     show_sections(first_screen(report, {}))
     page = folder.path / "page.html"
-    write_page(report, page)
+    if not _is_current(page):
+        write_page(report, page)
     say(f"      behavesim show {folder.argument} template best  # what the model changed")
     others = ", ".join(other for other in known if other != name)
     say(f"      behavesim demo NAME  # another recorded search: {others}")
     say(f"the page, for a browser: {page.resolve()}")
+
+
+def _is_current(page: Path) -> bool:
+    """Whether a run's page was made since behavesim and all that the run's folder holds became what they are."""
+    if not page.exists():
+        return False
+    # every reader of the journal touches the two files that SQLite keeps beside it
+    others = [file for file in page.parent.iterdir() if not file.name.startswith(("run.db-", page.name))]
+    return page.stat().st_mtime > max(file.stat().st_mtime for file in (Path(behavesim.__file__), *others))
 
 
 # What the server adds to the niceness of its process: searches on the same cores then get CPU time first.

@@ -52,8 +52,9 @@ async def record_recommendation(
 ) -> None:
     """Choose the recommended program of a run, append the choice to the journal and write recommended.py.
 
-    Where the task has instances without end, the programs race on fresh ones; a race that was interrupted goes on. If
-    no program works on the validation instances, the choice is none, and recommended.py is not written.
+    Where the task has instances without end, the programs race on fresh ones. A race that was interrupted goes on; if
+    fewer `evaluations` are given than it was begun with, a shorter one on other instances takes its place. If no
+    program works on the validation instances, the choice is none, and recommended.py is not written.
 
     Args:
         run: It reads new events of its journal before and after.
@@ -68,6 +69,8 @@ async def record_recommendation(
     with run.folder.locked():
         run.follow()  # another process may have written since the run was read
         purse = purse_of(run, task, evaluations)
+        if run.state.is_racing and run.state.fresh is not None:
+            purse = run.state.fresh.begun.purse if evaluations is None else max(1, purse)
         async with (
             validating(run, task, workers, purse) as judge,
             SqliteJournal(run.folder.journal) as journal,
@@ -94,7 +97,7 @@ async def validating(run: Run, task: Task, workers: int | str | None, purse: int
         yield None
         return
     further = 0
-    if race := run.state.fresh if run.state.is_racing else None:
+    if race := race_under_way(run, purse):
         further = race.last_number - count
     elif purse:
         further = first_fresh(run, count) + most_instances(count, purse) - count
@@ -103,6 +106,12 @@ async def validating(run: Run, task: Task, workers: int | str | None, purse: int
 
 
 # The race on fresh instances.
+
+
+def race_under_way(run: Run, purse: int) -> FreshRace | None:
+    """Return the race that goes on; None if there is none, or if it is given up for one with a smaller `purse`."""
+    race = run.state.fresh if run.state.is_racing else None
+    return None if race is not None and 0 < purse < race.begun.purse else race
 
 
 def without_certificate(task: Task) -> str:
@@ -153,9 +162,10 @@ async def next_choice(run: Run, task: Task, judge: Judge | None, purse: int) -> 
     """Return the event that follows in the choice of a program: a race begins, its next block's scores, or the end.
 
     It follows from the run's journal and the verdicts of `judge` alone. Without a `purse` there is no race, unless one
-    is under way, and programs are tried on the validation instances (`recommend`).
+    is under way, and programs are tried on the validation instances (`recommend`). One with a smaller `purse` takes the
+    place of a race that is under way.
     """
-    race = run.state.fresh if run.state.is_racing else None
+    race = race_under_way(run, purse)
     if race is None:
         listed = shortlist(run) if purse and run.template is not None else []
         if not listed:

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import uvloop
 
 from behavesim.application.evaluation import program_of, read_program
-from behavesim.base.errors import INTERRUPTED, UsageError
-from behavesim.base.text import STILL, one_line, printable
+from behavesim.base.errors import INTERRUPTED, BehavesimError, UsageError, few_files
+from behavesim.base.text import STILL, duration, one_line, printable
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, fork_search, new_search, resume_search, start_shared_cluster
 from behavesim.engine.loop import Search
@@ -38,6 +38,7 @@ from behavesim.store.folder import ADVICE, Inbox, RunFolder
 from behavesim.task import Task, instances_of
 
 if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
     from behavesim.application.python import LoadedRun
 
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+# Files that a loop with a worker opens at least: journal, sockets, pipes, and a file that is read meanwhile.
+FILES = 24
 # The terminal's control sequence that shows the cursor, which a live view hides.
 SHOW_CURSOR = b"\x1b[?25h"
 
@@ -54,8 +57,13 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
 
     The first SIGINT, SIGTERM or SIGHUP cancels the work, and the second calls `again`. The third ends the process at
     once with exit code 130: a task's own code may block a thread for ever. Raises KeyboardInterrupt if the work ends as
-    cancelled.
+    cancelled, BehavesimError if the process may not open FILES more files.
     """
+    try:
+        _try_to_open_files()
+    except BehavesimError:
+        work.close()
+        raise
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
     working = loop.create_task(work)
@@ -74,6 +82,19 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
             return loop.run_until_complete(working)
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
+
+
+def _try_to_open_files() -> None:
+    # a loop that lacks a file for its own sockets can neither begin nor be closed
+    held: list[int] = []
+    try:
+        for _ in range(FILES):
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        raise BehavesimError(few_files(error)) from error
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 @contextmanager
@@ -166,6 +187,8 @@ Tell = Callable[[str], None]
 
 # Seconds that a cancelled session waits for replies under way: they may be billed even if nobody waits.
 REPLIES_S = 30.0
+# Seconds that a search may take to end until a line says how to leave: a method's decision cannot be broken off.
+ENDING_S = 3.0
 # Seconds until the first line about a search that does not begin yet, or whose best programs are being validated. Each
 # further line comes after twice as long, and after MOST_SAID_S at most.
 SAID_S = 5.0
@@ -303,6 +326,11 @@ async def _run_in_order(launch: Launch, search: Search) -> str:
                 launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")
                 await launch.requests.settle(REPLIES_S)
             search.stop("interrupted")
+            if not (await asyncio.wait([running], timeout=ENDING_S))[0]:
+                launch.notices(
+                    "still ending, as the method decides or the disk is slow: press Ctrl-C until it ends; "
+                    "what has arrived is kept"
+                )
             await running
         finally:  # it has ended, unless this is a second cancellation
             running.cancel()
@@ -318,14 +346,32 @@ def _read(launch: Launch) -> LoadedRun:
 
 async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
-        from behavesim.application.recommendation import record_recommendation
+        await choose_program(run, launch.task, launch.settings.workers, None, tell)
 
-        doing = f"trying the best programs of {launch.folder.run} on instances that the search has not seen"
-        tell(doing)
 
-        def so_far() -> str:
-            race = run.state.fresh if run.state.is_racing else None
-            return "" if race is None else f": {race.spent:,} of at most {race.begun.purse:,} evaluations"
+async def choose_program(run: Run, task: Task, workers: int | str | None, evaluations: int | None, tell: Tell) -> None:
+    """Choose the recommended program as `record_recommendation` does; `tell` gets a line on that, and more if it lasts.
 
-        async with _saying_still(tell, doing, so_far):
-            await record_recommendation(run, launch.task, launch.settings.workers)
+    These say how far a race is, how long it may take, and how to make it short.
+    """
+    from behavesim.application.recommendation import record_recommendation
+
+    doing = f"trying the best programs of {run.folder.run} on instances that the search has not seen"
+    tell(doing)
+    began, earlier = time.monotonic(), run.state.fresh.spent if run.state.is_racing and run.state.fresh else 0
+
+    def so_far() -> str:
+        race = run.state.fresh if run.state.is_racing else None
+        if race is None:
+            return ""
+        purse, spent = race.begun.purse, race.spent
+        said = f": {spent:,} of at most {purse:,} evaluations"
+        if spent > earlier:
+            left_s = (time.monotonic() - began) * (purse - spent) / (spent - earlier)
+            said += f", {duration(max(0.0, left_s))} left at most"
+        if spent < purse // 4:
+            said += f"; Ctrl-C, and behavesim recommend {run.folder.argument} --evaluations {purse // 4} takes fewer"
+        return said
+
+    async with _saying_still(tell, doing, so_far):
+        await record_recommendation(run, task, workers, evaluations)

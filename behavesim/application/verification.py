@@ -8,7 +8,7 @@ from typing import get_args
 
 from behavesim.analysis.run import Run
 from behavesim.application.portfolio import choose_portfolio
-from behavesim.application.recommendation import next_choice, validating
+from behavesim.application.recommendation import next_choice, race_under_way, validating
 from behavesim.audit.audit import Discrepancy, discrepancy
 from behavesim.audit.verify import OPENINGS, Verification, verify
 from behavesim.engine.build import start_shared_cluster
@@ -78,9 +78,9 @@ async def _choose_again(folder: RunFolder, workers: int | str, seq: int, event: 
     run = Run(folder, earlier, count_registered(folder.journal))
     # how many evaluations a race may cost can differ from session to session: it is taken from the journal
     purse = event.purse if isinstance(event, FreshBegun) else 0
-    race = run.state.fresh if run.state.is_racing else None
-    # nothing has to run where a race begins, or is over; in a forged journal one may end before it is
-    if purse or (race is not None and race.next_block() is None):
+    race = race_under_way(run, purse)
+    # nothing has to run where a race begins, or is over; in a forged journal one may begin or end before it is
+    if purse if race is None else race.next_block() is None:
         return await next_choice(run, run.task(), None, purse)
     async with validating(run, run.task(), workers) as judge:
         if not isinstance(event, PortfolioChosen):

@@ -24,6 +24,8 @@ from behavesim.store.database import (
     open_database,
     open_unchecked,
     refuse_missing,
+    says_damage,
+    translate_errors,
 )
 from behavesim.store.journal import PAGE_BYTES
 
@@ -31,7 +33,8 @@ from behavesim.store.journal import PAGE_BYTES
 def list_damages(path: Path) -> list[str]:
     """Return one line for each damage of a journal, at most 20 of what SQLite finds; [] if the journal is whole.
 
-    Raises JournalError if there is no file at `path`, or if it was written by an older or newer behavesim.
+    Raises JournalError if there is no file at `path`, if it was written by an older or newer behavesim, or if SQLite
+    cannot open it for another reason than its bytes.
     """
     refuse_missing(path)
     found: list[str] = []
@@ -45,6 +48,9 @@ def list_damages(path: Path) -> list[str]:
             found += (one_line(f"SQLite: {line}") for line in said if line != "ok")
             found += _unreadable(db)  # also where SQLite found damage: it may have spared most events
     except UNREADABLE as error:
+        if not says_damage(error):
+            with translate_errors(path):
+                raise
         found.append(one_line(f"SQLite: {error}"))
     return found
 

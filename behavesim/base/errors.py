@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from behavesim.base.text import one_line
+
+# Numbers of the errors with which the system opens no further file.
+NO_FILES = (errno.EMFILE, errno.ENFILE)
 
 # The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM).
 INTERRUPTED = 130
@@ -71,6 +75,11 @@ def failure_message(error: BaseException) -> str:
     """Return in one line what went wrong."""
     # of other errors than ours only the class's name: their text may hold a key
     return one_line(str(error)) if isinstance(error, BehavesimError) else type(error).__name__
+
+
+def few_files(error: OSError) -> str:
+    """Return what to do where the system opens no further file, whose error is one of NO_FILES."""
+    return f"{error.strerror}: raise the limit on open files (ulimit -n 1024), or set fewer workers"
 
 
 # Least difflib ratio, 0 to 1, at which a name may be a slip for another: "tps" for "tsp" has 0.67.

@@ -41,6 +41,18 @@ def stated_error(returned: Mapping[str, Any], artifacts: Mapping[str, Any] | Non
     return ""
 
 
+def misread_score(returned: Mapping[str, Any], known: Metrics) -> str:
+    """Return words for a `combined_score` or `score` that is no number, such as a text; "" if there is none.
+
+    Without them another of the numbers, which are `known`, would be taken for the score.
+    """
+    names = ("combined_score", "score")
+    given = [name for name in names if returned.get(name) is not None]
+    if not given or any(name in known for name in names):
+        return ""
+    return f"{given[0]} must be a number, not {returned[given[0]]!r:.50}"
+
+
 def is_flag(value: Any) -> bool:
     """Whether a value is a truth value of Python or numpy."""
     return type(value).__name__ in ("bool", "bool_")

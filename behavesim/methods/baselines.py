@@ -21,6 +21,8 @@ ARCHIVE = "archive"
 class BestOfN(Method[MethodSettings]):
     """Asks for independent programs: the prompt never shows what was found before."""
 
+    shows_found = False
+
     def ask(self, state: RunState, behaviours: Behaviours, candidate: CandidateId) -> Asked:
         """Return the question for a candidate: its prompt shows the template alone."""
         asked = self.first_question(state, candidate)

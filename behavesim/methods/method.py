@@ -88,6 +88,8 @@ class Method(Configurable, ABC, Generic[S]):
     """Names of settings that a fork must keep: under other values the method could not continue from the archive."""
     asks_notes: ClassVar[bool] = False
     """Whether the method asks for texts about programs, if the proposer answers such requests."""
+    shows_found: ClassVar[bool] = True
+    """Whether prompts show programs that the run has found; a dry run expects longer ones than the first then."""
 
     def __init__(self, settings: S, context: MethodContext) -> None:
         self.settings = settings

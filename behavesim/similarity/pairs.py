@@ -56,6 +56,9 @@ class MeasureSettings:
         if not (_is_real(self.truncate) and 0 <= self.truncate <= 1):
             raise TrajectoryError(f"truncate must be a proportion from 0 to 1; got {self.truncate!r}")
         check_count("skip", self.skip, 0)
+        for name in ("clip", "strict"):
+            if not isinstance(value := getattr(self, name), bool | np.bool_):  # the text "no" would count as true
+                raise TrajectoryError(f"{name} must be True or False; got {value!r}")
         if self.measure == "cosine" and self.distance is not None:
             raise TrajectoryError("measure='cosine' compares directions and takes no distance; leave `distance` out")
         if self.gap is not None:
@@ -302,7 +305,8 @@ def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices,
         for column, state in enumerate(states_y):
             found = distance(x.state(i), state)
             try:
-                cost[row, column] = found
+                # numpy would take the text "3"
+                cost[row, column] = np.nan if isinstance(found, str | bytes) else found
             except (TypeError, ValueError):
                 cost[row, column] = np.nan
             if not 0 <= cost[row, column] < np.inf:

@@ -96,11 +96,14 @@ def holds_events(db: sqlite3.Connection) -> bool:
 
 # Exceptions that reading a damaged file raises; UnicodeDecodeError comes from SQLite messages that are not UTF-8.
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+# Parts of SQLite's names for errors that say nothing about the file, as where the disk is full or the folder closed.
+_OUTSIDE = ("SHM", "CANTOPEN", "READONLY", "BUSY")
 _DAMAGED = "the file is damaged, `behavesim verify` says where"
 _READ_ONLY = "check that the folder is yours to write"
 _FULL = "make room on the disk, then resume the run"
 # Advice about an error of SQLite or the system, by words in its message; the first that occur in it count.
 _ADVICE = {
+    "disk I/O": "make room on the disk, where SQLite makes files beside it, or check the disk",
     "full": _FULL,
     "No space": _FULL,
     "No such file": "its folder was moved, or emptied, while the run went on: resume the run where it is now",
@@ -122,6 +125,12 @@ def translate_errors(path: Path) -> Iterator[None]:
         said = one_line(str(error))
         advice = next((f"; {advice}" for sign, advice in _ADVICE.items() if sign in said), "")
         raise JournalError(f"{path}: {said}{advice}") from error
+
+
+def says_damage(error: Exception) -> bool:
+    """Whether an error of UNREADABLE can be due to the file's bytes, and not to what is around the file."""
+    name = getattr(error, "sqlite_errorname", "")
+    return not any(part in name for part in _OUTSIDE)
 
 
 def unreadable(path: Path, seq: int, error: ValueError) -> JournalError:

@@ -109,6 +109,8 @@ def number_from(task: Task, method: str, returned: object) -> float:
     """Return what `method` of a task returned as a float, NaN and infinity too; raises TaskError if it is none."""
     value = returned.value if isinstance(returned, Score) else returned
     try:
+        if isinstance(value, str | bytes):  # `float` would take the text "1.0"
+            raise TypeError(one_line(repr(value), 50))
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
         came = "None" if value is None else f"{type(value).__name__} ({error})"

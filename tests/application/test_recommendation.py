@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import summary
+from behavesim.application import session
 from behavesim.application.recommendation import (
     GAIN_RULE,
     RACE_RULE,
@@ -238,6 +240,36 @@ async def test_a_candidate_that_comes_in_the_midst_of_a_race_begins_it_anew(tmp_
     run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, given), race, later)
     begun = await next_choice(run, run.task(), Drawn(), 300)
     assert isinstance(begun, FreshBegun) and (begun.programs, begun.first) == ((TEMPLATE, 0, 1), 6)
+
+
+RACE = (FreshBegun((TEMPLATE, 0), 0, 6, 300), FreshScored(0, 6, {TEMPLATE: (1.0,) * 6, 0: (0.9, 1.1) * 3}))
+
+
+async def test_only_a_shorter_race_takes_the_place_of_one_that_is_under_way(tmp_path: Path) -> None:
+    given = [started(), feasible(0, 8.0, TOURS[0], scores=(8.0,))]
+    run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, given), list(RACE))
+    assert await next_choice(run, run.task(), Drawn(), 75) == FreshBegun((TEMPLATE, 0), 6, 6, 75)
+    for purse in (0, 300, 400):
+        assert isinstance(await next_choice(run, run.task(), Drawn(), purse), FreshScored)
+
+
+async def test_a_race_that_lasts_says_how_far_it_is_and_how_to_make_it_shorter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [started(), feasible(0, 8.0, TOURS[0], scores=(8.0,)), [RACE[0]]]
+    run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, given))
+    said: list[str] = []
+
+    async def record(run: Run, *_: object) -> None:
+        run.state.apply(RACE[1])
+        while len(said) < 2:
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(session, "SAID_S", 0.0)
+    monkeypatch.setattr("behavesim.application.recommendation.record_recommendation", record)
+    await session.choose_program(run, run.task(), 1, None, said.append)
+    assert re.search(r"so far: 12 of at most 300 evaluations, \S+ \w+ left at most; Ctrl-C, and ", said[1])
+    assert said[1].endswith("/first --evaluations 75 takes fewer")
 
 
 def test_a_race_costs_half_of_the_search_at_most_and_needs_instances_without_end(tmp_path: Path) -> None:

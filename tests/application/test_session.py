@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,10 @@ from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.engine.build import Launch
+from behavesim.engine.due import next_decision
 from behavesim.engine.loop import Search
 from behavesim.state.events import Event, RunResumed
+from behavesim.state.state import RunState
 from behavesim.store.database import progress
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -80,6 +84,27 @@ async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing
     assert left.registered >= 5 or stopped is None, "decisions that were not committed are taken again"
     assert (await session.resume(next_launch(cut.folder, {}), unseen, pytest.fail)).reason == "budget"
     assert Run.load(cut.folder.path).state.digest() == Run.load(calm.path).state.digest()
+
+
+async def test_a_method_that_never_decides_leaves_a_line_on_how_to_leave_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decides = threading.Event()
+
+    def wait(state: RunState, *rest: Any) -> object:
+        assert state.registered < 5 or decides.wait(60)
+        return next_decision(state, *rest)
+
+    monkeypatch.setattr("behavesim.engine.loop.next_decision", wait)
+    monkeypatch.setattr(session, "ENDING_S", 0.0)
+    cut = new_launch(FEW_CITIES, tmp_path, UNCHOSEN, name="cut")
+    ending = asyncio.create_task(session.begin(cut, cancelled(1), pytest.fail))
+    async with asyncio.timeout(30):
+        while not any("press Ctrl-C until it ends" in each.text for each in cut.notices.said):
+            await asyncio.sleep(0.01)
+    decides.set()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
 
 
 async def test_a_session_cancelled_before_its_first_step_ends_in_order_too(tmp_path: Path) -> None:

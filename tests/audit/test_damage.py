@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,3 +71,13 @@ def test_what_is_not_there_has_no_damage_to_name(path: Path, spoil: Callable[[Pa
     spoil(path)
     with pytest.raises(JournalError, match=said):
         list_damages(path)
+
+
+def test_a_full_disk_is_no_damage(path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # no file can grow, as those that SQLite makes must
+    try:
+        with pytest.raises(JournalError, match="disk I/O error; make room on the disk"):
+            list_damages(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

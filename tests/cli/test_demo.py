@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,12 @@ def test_the_recording_is_shown_reported_and_written_as_a_page(
     assert run["best"]["gap"] < 0.05
     assert behavesim("show", "demo-asp", "best").code == 0
     before = Path("runs/demo-asp/run.db").read_bytes()
+    Path("runs/demo-asp/page.html").write_text("mine")
     assert behavesim("demo", "--seconds", 0).code == 0  # it is there already
-    assert Path("runs/demo-asp/run.db").read_bytes() == before
+    assert (Path("runs/demo-asp/run.db").read_bytes(), Path("runs/demo-asp/page.html").read_text()) == (before, "mine")
+    os.utime("runs/demo-asp/page.html", (0, 0))  # as if made by an earlier version
+    assert behavesim("demo", "--seconds", 0).code == 0
+    assert "This is a recording" in Path("runs/demo-asp/page.html").read_text()
 
 
 def test_a_run_of_ones_own_called_as_a_demo_is_left_alone(behavesim: Command) -> None:

@@ -30,6 +30,21 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     assert document["cost"] is None
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("wide.py",), "normaliser must be a positive number"),
+        (("wide.py", "--set", "until_gap=0.1"), "has no best known score to measure a gap from"),
+        (("tsp", "--set", "race=2"), "race = 2 is less than the 5 search instances"),
+    ],
+)
+def test_what_the_run_would_refuse_is_refused(behavesim: Command, arguments: tuple[str, ...], said: str) -> None:
+    changed = "type(task).normaliser = 0\ntype(task).objective = bs.Objective('minimise')\n"
+    Path("wide.py").write_text(f"{Path(FEW_CITIES).read_text()}\nimport behavesim as bs\n{changed}")
+    refused = behavesim("run", *arguments, "--proposer", "genetic", "--budget", 30, "--dry-run")
+    assert (refused.code, refused.out, said in refused.err) == (2, "", True), refused.err
+
+
 def test_a_template_that_takes_long_is_tried_once(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch, tried: list[str]
 ) -> None:

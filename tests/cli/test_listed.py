@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from behavesim.analysis.report import report
@@ -58,4 +59,10 @@ def test_runs_are_listed_in_the_order_of_a_column_the_unknown_last(behavesim: Co
     for name, scores in (("a", (3.0,)), ("b", ()), ("c", (2.5,))):
         write(Path("runs", name), started(), *(feasible(at, score) for at, score in enumerate(scores)))
     assert [each["run"] for each in behavesim("list", "--sort", "best", "--json").document] == ["c", "a", "b"]
+    for name in ("a", "b"):
+        shutil.rmtree(f"runs/{name}")
+    Path("runs/c/run.db").write_text("no journal")
+    unread = behavesim("list")
+    assert (unread.code, unread.out, unread.err.count("\n")) == (0, "", 1)
+    assert "file is not a database" in unread.err
     assert "--sort takes one of run, state" in behavesim("list", "--sort", "best-of").err

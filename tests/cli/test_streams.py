@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -99,6 +101,28 @@ def test_a_command_ends_as_its_work_does_whatever_its_streams_are(behavesim: Com
     assert not Path("traceback").exists(), Path("traceback").read_text()
     assert codes == [0, 0, *[int(stream in LOSING)] * 3]
     assert Run.load(Path("runs/one")).state.registered == 3
+
+
+def few_files() -> None:
+    lowest = os.dup(1)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 6, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def test_too_few_open_files_are_one_line_and_exit_code_1(
+    behavesim: Command, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ended(RUN, few_files) == 1
+    assert not Path("traceback").exists() and not Path("runs").exists()
+    said = "behavesim: Too many open files: raise the limit on open files (ulimit -n 1024), or set fewer workers"
+    assert capfd.readouterr().err.splitlines()[-1] == said
+
+    async def findings(models: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("behavesim_cli.setup.findings", findings)
+    doctor = behavesim("doctor")
+    assert (doctor.code, doctor.err) == (1, f"{said}; a run that had begun goes on with `behavesim resume`\n")
 
 
 def test_a_document_is_json_in_any_encoding(finished: Command, capfd: pytest.CaptureFixture[str]) -> None:

@@ -193,7 +193,7 @@ VALIDATE = """def validate(payload):
     context, answer = payload
     if answer < context["least"]:
         raise ValueError("too small")
-    return {"fitness": -answer, "is_valid": int(answer != 7), "other": 1.0}
+    return {"fitness": "-9" if answer == 9 else -answer, "is_valid": int(answer != 7), "other": 1.0}
 """
 
 
@@ -201,7 +201,7 @@ def test_an_answer_is_validated_with_its_context(tmp_path: Path) -> None:
     place = written(tmp_path, VALIDATE, "validate.py")
     assert convention_of(place) == ("gigaevo", place)
     written(tmp_path, "def build_context():\n    return {'least': 3}\n", "context.py")
-    good, plain, small, invalid, none, odd = verdicts(
+    good, plain, small, invalid, none, odd, text = verdicts(
         file_of("gigaevo", place),
         "def entrypoint(context): return context['least'] + 1\n",
         "def entrypoint(): return 5\n",
@@ -209,6 +209,7 @@ def test_an_answer_is_validated_with_its_context(tmp_path: Path) -> None:
         "def entrypoint(context): return 7\n",
         "x = 1\n",
         "def entrypoint(): return {1}\n",
+        "def entrypoint(): return 9\n",
     )
     assert isinstance(good, Verdict) and isinstance(plain, Verdict)
     assert (good.score, plain.score, good.metrics["other"]) == (-4.0, -5.0, 1.0)
@@ -216,6 +217,7 @@ def test_an_answer_is_validated_with_its_context(tmp_path: Path) -> None:
     assert refusal(invalid) == ("evaluator-error", "the evaluator says is_valid 0")
     assert "no function `entrypoint`" in refusal(none)[1]
     assert "returned set" in refusal(odd)[1]
+    assert "it gave no number called fitness" in refusal(text)[1]
 
 
 def sorting_task(folder: Path) -> str:

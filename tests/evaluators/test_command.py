@@ -73,12 +73,13 @@ def test_the_last_line_or_all_of_the_output_is_read(tmp_path):
         "echo none >&2; echo text",
         "true",
         "echo why >&2; exit 7",
+        """echo '{"score": "3.5", "cost": 7}'""",
         "printf '\\377\\n2'",
         'printf "[3, -1, true, \\"a\\"]" > $1/trajectory.json; echo 1',
         'printf "7" > $1/trajectory.json; echo 1',
         "head -c 3; echo 6",
     )
-    assert [each.score for each in found] == [2.5, 0.5, 3, 4, 1, *[None] * 7, 2, 1, None, 6]
+    assert [each.score for each in found] == [2.5, 0.5, 3, 4, 1, *[None] * 8, 2, 1, None, 6]
     assert found[2].metrics == {"score": 3.0, "cost": 7.0} and found[2].feedback == "near"
     assert found[3].feedback == "unit: s"
     failures = [each.failure for each in found]
@@ -90,5 +91,6 @@ def test_the_last_line_or_all_of_the_output_is_read(tmp_path):
     assert failures[9] == failures[10] == "the command's last line must be a number or JSON"
     assert "text" in found[9].feedback and "none" in found[9].feedback
     assert failures[11] == "the command left with status 7: why"
-    assert found[13].steps[0] == 3 and len(found[13].steps) == 4
-    assert failures[14].startswith("ValueError: trajectory.json must hold a list")
+    assert failures[12] == "score must be a number, not '3.5'"
+    assert found[14].steps[0] == 3 and len(found[14].steps) == 4
+    assert failures[15].startswith("ValueError: trajectory.json must hold a list")

@@ -148,6 +148,7 @@ def test_a_stage_without_the_named_metric_is_passed_by_the_usual_score_and_gives
         ("{}", None, "the evaluator gave no number"),
         ('{"combined_score": "0.7"}', None, "combined_score must be a number, not '0.7'"),
         ('{"combined_score": "0.7", "value": 2.0}', None, "combined_score must be a number, not '0.7'"),
+        ('{"score": "0.7", "value": 2.0}', None, "score must be a number, not '0.7'"),
         ('{"combined_score": "0.7", "error": "it crashed"}', None, "it crashed"),
         ('{"combined_score": None, "value": 2.0}', 2.0, ""),
         ("0.5", 0.5, ""),

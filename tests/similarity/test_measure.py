@@ -300,6 +300,8 @@ def test_a_normaliser_of_one_less_than_the_length_does_where_trajectories_begin_
         (lambda: BehaveSim(1e-101), "from 1e-100 to 1e.100"),
         (lambda: BehaveSim(math.inf), "from 1e-100 to 1e.100"),
         (lambda: BehaveSim(1, skip=0.5), "0 or more"),
+        (lambda: BehaveSim(1, clip="no"), "clip must be True or False; got 'no'"),
+        (lambda: BehaveSim(1, strict=None), "strict must be True or False; got None"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_with_their_reason(compare, message):

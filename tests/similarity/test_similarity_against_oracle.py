@@ -247,7 +247,7 @@ def test_vectors_of_any_size_have_the_similarity_of_the_oracle_or_none(measure, 
     measure=st.sampled_from(["dtw", "erp", "mean"]),
     strict=st.booleans(),
     clip=st.booleans(),
-    bad=st.sampled_from([math.nan, math.inf, -math.inf, -1.0, -1e-300, "far", None, [1, 2]]),
+    bad=st.sampled_from([math.nan, math.inf, -math.inf, -1.0, -1e-300, "far", "3", None, [1, 2]]),
     place=st.tuples(st.integers(1, 4), st.integers(1, 3)),
 )
 def test_a_distance_of_ones_own_that_is_none_is_refused_wherever_it_occurs(measure, strict, clip, bad, place):

@@ -122,7 +122,9 @@ def test_any_other_picture_is_refused(drawn: Any, said: str) -> None:
     ("returned", "said"),
     [
         (None, "a number, not None$"),
-        ("two", r"a number, not str \(could not"),
+        ("3.5", r"a number, not str \('3.5'\)$"),
+        (Score("3.5"), r"a Score whose value is a number, not str"),  # type: ignore[arg-type]
+        ([], r"a number, not list \(float\(\) argument"),
         (10**400, r"a number, not int \(int too large"),
         (Score(np.ones(2)), r"a Score whose value is a number, not ndarray \(only"),  # type: ignore[arg-type]
     ],

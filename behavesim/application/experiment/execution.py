@@ -32,7 +32,7 @@ from behavesim.reports.words import clock, program_name
 from behavesim.sandbox.processes import die_with_parent
 from behavesim.state.settings import settings_from_journal
 from behavesim.store.database import is_spent, progress
-from behavesim.store.folder import RunFolder
+from behavesim.store.folder import RunFolder, as_journal_errors
 from behavesim.task import TaskReference, instances_of
 
 
@@ -123,7 +123,9 @@ class Execution:
         """Make or resume a run in a process of its own and return its exit code, below 0 if a signal ended it."""
         folder = self._runs_dir / run.name
         settings = {**run.settings.flat(), "workers": self._workers}
-        with folder.with_name(f"{run.name}.log").open("ab") as log:
+        with as_journal_errors(path := folder.with_name(f"{run.name}.log")):
+            log = path.open("ab")
+        with log:
             process = await asyncio.create_subprocess_exec(
                 # -P: as in the command, a person's random.py in this folder is not Python's
                 *(sys.executable, "-P", "-m", "behavesim.application.experiment.execution"),

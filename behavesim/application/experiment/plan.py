@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -31,10 +32,10 @@ from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import validation_message
 from behavesim.base.tokens import Tokens, Usage
-from behavesim.engine.admission import refuse_unpriced
+from behavesim.engine.admission import refuse_gapless, refuse_unpriced, refuse_unraceable, refuse_unsuited
 from behavesim.engine.build import Launch, evaluate_template, first_prompt, judge_of
 from behavesim.evaluators.evaluation import EvaluatorJudge
-from behavesim.methods.method import method_of
+from behavesim.methods.method import method_of, method_type
 from behavesim.prompts.feedback import without_placeholders
 from behavesim.prompts.prompts import Prompts
 from behavesim.proposers.prices import PriceList, Prices
@@ -48,6 +49,8 @@ from behavesim.task.evaluated import EvaluatorTask
 
 # Largest number of seeds: a slip of some zeros would fill the memory with runs before anything is said.
 MOST_SEEDS = 10_000
+# Longest name of an experiment or a run, in UTF-8 bytes: files take 255, and the log's name is longer than the run's.
+LONGEST_NAME = 240
 # How many seeds there are, counted from 0, or a list of the seeds themselves.
 Seeds = Annotated[int, Field(ge=1, le=MOST_SEEDS)] | Annotated[list[int], Field(min_length=1)]
 
@@ -71,8 +74,9 @@ def _checked_seeds(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _checked_name(name: str) -> str:
-    if not re.fullmatch(r"\w[\w.+-]*", name):
-        raise ValueError("should be made of letters, digits and . _ + -, of which . + - do not stand first")
+    if not re.fullmatch(r"\w[\w.+-]*", name) or len(name.encode()) > LONGEST_NAME:
+        rule = "letters, digits and . _ + -, of which . + - do not stand first"
+        raise ValueError(f"should be made of at most {LONGEST_NAME} {rule}")
     return name
 
 
@@ -158,6 +162,9 @@ def read_experiment(path: Path) -> Experiment:
     for label in [label for pair in experiment.tests or [] for label in pair]:
         if label not in known:
             raise UsageError(f"the experiment {path} tests {label!r}; its groups are {', '.join(sorted(known))}")
+    for one, other in experiment.tests or []:
+        if one == other:
+            raise UsageError(f"the experiment {path} tests {one!r} against itself; name two groups")
     return experiment
 
 
@@ -192,7 +199,13 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
             )
     twice = [name for name, times in Counter(run.name for run in runs).items() if times > 1]
     if twice:
-        raise UsageError(f"two runs of the experiment would be called {twice[0]}; give its variants different names")
+        raise UsageError(
+            f"two runs of the experiment would be called {twice[0]}; name each task, method and variant once"
+        )
+    if long := [run.name for run in runs if len(run.name.encode()) > LONGEST_NAME]:
+        raise UsageError(
+            f"the name of the run {long[0][:50]}… has more than {LONGEST_NAME} bytes; shorten its variant's"
+        )
     _refuse_twins(runs)
     return runs
 
@@ -334,8 +347,9 @@ def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | No
 
 
 def _prompt_tokens(asking: Sequence[Planned]) -> float:
-    # The mean over all prompts. The first of a run show the template; later ones have `examples_per_prompt` programs
-    # (one if the method has no such setting) in its place, and half of them the best one beside these.
+    # The mean over all prompts. The first of a run, or all (`shows_found`), show the template; later ones have
+    # `examples_per_prompt` programs (one if the method has no such setting) in its place, and half of them the best one
+    # beside these.
     first: dict[tuple[str, str], tuple[int, int]] = {}  # bytes of the first prompt and of the template in it
     of_runs = []
     for settings in (run.settings for run in asking):
@@ -347,6 +361,8 @@ def _prompt_tokens(asking: Sequence[Planned]) -> float:
         own = settings.flat()
         later = length - template + (own.get("examples_per_prompt", 1) + 0.5) * max(PROGRAM, GROWTH * template)
         begun = min(1.0, own.get("n_init", own.get("initial_population", 0)) / settings.budget)
+        if not method_type(settings.method).shows_found:
+            begun = 1.0
         of_runs.append((begun * length + (1 - begun) * later) / TOKEN)
     return fmean(of_runs, [run.settings.budget for run in asking])
 
@@ -380,13 +396,17 @@ class DryRun:
 async def dry_run(launch: Launch) -> DryRun:
     """Evaluate the template, make the first prompt and estimate the cost; no folder is made and no request sent.
 
-    Raises TaskError if the template fails, UsageError if a cap on cost cannot be kept because a price is unknown.
+    Raises TaskError if the template fails or does not suit the measure; UsageError if a cap on cost cannot be kept
+    because a price is unknown, or the task has not what a gap or a race needs.
     """
     settings, task = launch.settings, launch.task
+    refuse_gapless(settings, task)
+    refuse_unraceable(settings, task)
     refuse_unpriced(settings)
     writer = proposer_type(settings.proposer)
     async with judge_of(settings, task) as judge:
         template = await evaluate_template(task, judge)
+        await asyncio.to_thread(refuse_unsuited, settings, task, template)
         took_s = await _seconds_again(task, judge, template.cpu_s)
         isolation = judge.isolation
         behaviour = judge.behaviour if isinstance(judge, EvaluatorJudge) else ""

@@ -15,7 +15,7 @@ from typing import Any
 from behavesim.base.text import last_line
 from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run
 from behavesim.evaluators.modules import tool_path
-from behavesim.evaluators.scores import judged, stated_error
+from behavesim.evaluators.scores import judged, misread_score, stated_error
 from behavesim.evaluators.tracing import MOST_STEPS, fingerprint, numbers
 from behavesim.task.evaluated import INSTANCE
 
@@ -122,6 +122,8 @@ def _of_object(said: dict[str, Any], metric: str = "") -> Result:
     others = {name: value for name, value in flat.items() if name not in (*known, *flags)}
     feedback = "\n".join(str(value) if name == "feedback" else f"{name}: {value}" for name, value in others.items())
     words = stated_error(flat) or str(flat.get("error") or "")
+    if not words and not metric and (misread := misread_score(flat, known)):
+        return Result(None, known, feedback, misread)
     # here `score` comes first: a command has no convention that gives both a meaning
     return judged(known, feedback, words, metric or ("score" if "score" in known else ""))
 

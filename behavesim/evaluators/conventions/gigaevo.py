@@ -54,7 +54,7 @@ class GigaEvo(Convention):
                 raise TypeError(f"`validate` must return a dict of metrics, not {type(returned).__name__}")
             known = numbers(returned)
             feedback = "\n".join(f"{name}: {value}" for name, value in returned.items() if name not in known)
-            metric = file.metric or ("fitness" if "fitness" in known else "")
+            metric = file.metric or ("fitness" if "fitness" in returned else "")
             return replace(judged(known, feedback, stated_error(returned), metric), steps=steps, traced=ANSWERS)
 
         return judge

@@ -17,7 +17,7 @@ from typing import Any
 
 from behavesim.evaluators.conventions import Convention, EvaluatorFile, Recorder, Result, Run, Source
 from behavesim.evaluators.modules import StandIns, function_in, module_of, numbered_arguments
-from behavesim.evaluators.scores import choose_score, is_flag, stated_error
+from behavesim.evaluators.scores import choose_score, is_flag, misread_score, stated_error
 from behavesim.evaluators.source import parameters_of
 from behavesim.evaluators.tracing import is_number, numbers, watch_module
 
@@ -224,8 +224,8 @@ def _result(
     feedback = "\n".join(f"{name}: {_text(value)}" for name, value in said.items() if value is not None)
     if words := stated_error(metrics, artifacts):
         return Result(None, known, feedback, words, is_stated=True)
-    if (given := metrics.get("combined_score")) is not None and "combined_score" not in known and not metric:
-        return Result(None, known, feedback, failure=f"combined_score must be a number, not {given!r:.50}")
+    if not metric and (words := misread_score(metrics, known)):
+        return Result(None, known, feedback, words)
     # as in OpenEvolve, neither flags nor an `error` are averaged, and several numbers are
     scored = {name: known[name] for name in known if name != "error" and not is_flag(metrics.get(name))}
     score, why = choose_score(known if metric else scored, metric, averages)

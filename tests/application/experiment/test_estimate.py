@@ -46,6 +46,12 @@ def test_the_guess_is_near_what_a_model_was_asked(tmp_path: Path) -> None:
     assert estimate([run], [run], tmp_path).tokens.prompt / 30 == pytest.approx(2150, rel=0.1)  # by a recorded run
 
 
+def test_prompts_that_never_show_what_was_found_are_all_as_long_as_the_first(tmp_path: Path) -> None:
+    independent, first = planned("a"), planned("b", method="funsearch", n_init=100)
+    apart = [estimate([run], [run], tmp_path).tokens for run in (independent, first)]
+    assert apart[0] == apart[1]
+
+
 def test_each_run_counts_by_its_own_settings_and_its_number_of_prompts(tmp_path: Path) -> None:
     short, long = planned("a", method="funsearch", n_init=100), planned("b", method="funsearch", n_init=0, budget=300)
     apart = [estimate([run], [run], tmp_path).tokens.prompt for run in (short, long)]

@@ -120,6 +120,12 @@ def _has_registered(journal: Path) -> bool:
         return False
 
 
+async def test_a_log_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "first.log").mkdir()
+    with pytest.raises(JournalError, match=r"cannot write .*first.log: Is a directory; check that the folder is yours"):
+        await Execution([planned("first")], tmp_path, 1, 1, lambda line: None).run()
+
+
 async def test_an_experiment_that_is_cancelled_lets_its_runs_end_in_order(tmp_path: Path) -> None:
     told: list[str] = []
     runs = [planned("going-on", budget=100_000), planned("not-begun")]

@@ -121,7 +121,13 @@ def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> 
         ('name = "x"\ntasks = ["nosuch"]\nmethods = ["eoh"]', "nosuch"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\nwidnow = 3', "did you mean 'window'"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "niche"]\ntests = [["eoh", "nich"]]', "'nich'"),
-        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "eoh"]', "different names"),
+        (f'name = "{"a" * 241}"\ntasks = ["tsp"]\nmethods = ["eoh"]', "should be made of at most 240 letters"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\ntests = [["eoh", "eoh"]]', "tests 'eoh' against itself"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "eoh"]', "name each task, method and variant once"),
+        (
+            f'name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[[variant]]\nname = "{"a" * 240}"',
+            "has more than 240 bytes",
+        ),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\nseed = 5', "'seed'; the key `seeds` says it"),
         ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[task_settings.tsp]\ntask = "asp"', "the key `tasks`"),
         (
@@ -140,7 +146,7 @@ def test_a_slip_is_named_in_one_line(tmp_path: Path, text: str, said: str) -> No
     ("text", "said"),
     [
         ('name = "x"', "tasks is missing"),
-        ('name = "x y"\ntasks = ["tsp"]', "name should be made of letters, digits and . _ + -"),
+        ('name = "x y"\ntasks = ["tsp"]', "name should be made of at most 240 letters, digits and . _ + -"),
         ('name = "x"\ntasks = []', "tasks should have 1 or more entries, not []"),
         ('name = "x"\ntasks = "tsp"', "tasks should be a list, not 'tsp'"),
         ('name = "x"\ntasks = ["tsp"]\nseeds = "all"', "seeds should be a whole number from 1 to 10000, a list"),
