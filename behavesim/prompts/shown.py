@@ -62,15 +62,16 @@ class Code:
         """Return a program in a fenced block."""
         return add_fence(without_docstrings(source, self.documented), self.label)
 
-    def beside(self, source: str, base: str, name: str) -> tuple[str, str]:
+    def beside(self, source: str, base: str, name: str, is_best: bool) -> tuple[str, str]:
         """Return the words before the code of a program, and its code, where `base`, called `name`, stands below it.
 
-        A near copy of `base` is shown as the lines in which it differs, another one without the fixed text around.
+        A near copy of `base` is shown as the lines in which it differs, unless it `is_best`: a model begins from that.
+        Others are shown without the fixed text around.
         """
         if not self.is_short:
             return "Its code:", self.whole(source)
         old, new = (without_docstrings(each, self.documented).strip() for each in (base, source))
-        if max(old.count("\n"), new.count("\n")) < COMPARED:
+        if not is_best and max(old.count("\n"), new.count("\n")) < COMPARED:
             lines = [*unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")][2:]  # without files' names
             said = "\n".join(_RUN if line.startswith(_RUN) else line for line in lines)
             if said and len(said) <= DIFFERENCE * len(new):
@@ -126,7 +127,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, limit
             order += f"; its lead of {_much(programs[-1].utility - programs[0].utility)} may be chance"
         said = [f"Here are {len(programs)} programs that solve the problem, {order}."]
     for number, each in enumerate(programs, 1):
-        words, text = _text(each, () if each is programs[-1] else programs, code)
+        words, text = _text(each, () if each is programs[-1] else programs, code, is_best=False)
         title = "" if len(programs) == 1 else f"Program {number}. "
         said += [f"{title}{_facts(each, objective, scores, limit_s, each is programs[-1])} {words}", text]
         most = FEEDBACK_SHOWN if each is programs[-1] else OTHERS_FEEDBACK
@@ -149,11 +150,11 @@ def _facts(program: Member, objective: Objective, scores: bool, limit_s: float, 
     return " ".join(filter(None, facts))
 
 
-def _text(program: Member, shown: Sequence[Member], code: Code) -> tuple[str, str]:
+def _text(program: Member, shown: Sequence[Member], code: Code, is_best: bool) -> tuple[str, str]:
     """Return the words before a program's code, and the code: whole unless the last of `shown` stands below it."""
     if shown:
         name = "the program" if len(shown) == 1 else f"program {len(shown)}"
-        return code.beside(program.source, shown[-1].source, name)
+        return code.beside(program.source, shown[-1].source, name, is_best)
     return "Its code:", code.whole(program.source)
 
 
@@ -173,7 +174,7 @@ def leader_in_words(
     leader = leader_beside(state, shown)
     if leader is None:
         return ""
-    words, text = _text(leader, shown, code)
+    words, text = _text(leader, shown, code, is_best=True)
     said = [f"{LEADER} {_facts(leader, state.objective, True, limit_s, is_best=True)} {words}", text]
     said += feedback_in_words(leader)
     # what is said of the best of `shown` below need not be said twice
