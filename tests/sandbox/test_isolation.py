@@ -377,6 +377,26 @@ async def test_a_daemon_that_is_killed_leaves_nothing(cities: TaskReference, lay
         await asyncio.sleep(0.02)
 
 
+FREEING = """
+import resource
+import numpy as np
+for calls in range(40):
+    several = [np.ones(60_000) for _ in range(8)]
+    if calls == 19:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    several.clear()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have other settings")
+def test_arrays_that_a_program_frees_with_each_call_are_not_given_back_to_the_system() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FREEING], env=connection.bare_environment(), capture_output=True, text=True
+    )
+    assert int(done.stdout) < 20 * 100, done  # of 20 calls with 900 pages each
+
+
 async def test_keys_in_the_daemons_environment_do_not_reach_a_program(
     cities: TaskReference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
