@@ -137,6 +137,7 @@ def test_the_page_shows_the_kept_numbers() -> None:
         ("instances", "held_out_gap"),
         ("instances", "held_out_best_gap"),
         ("tuned-thirty", "held_out_best_gap"),
+        ("tuned-equal", "held_out_best_gap"),
         ("default", "held_out_recommended_gap"),
         ("default", "best_gap"),
     ],
