@@ -147,7 +147,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run, only to be copied: it has found what beats the template, and recommends that."""
 
     def make(runs: Path) -> None:
-        bs.search_sync("tsp", proposer="genetic", budget=12, seed=4, runs_dir=runs, name="first", fresh_evaluations=3)
+        given: dict[str, Any] = {"budget": 12, "seed": 4, "islands": 2, "fresh_evaluations": 3}
+        bs.search_sync("tsp", proposer="genetic", runs_dir=runs, name="first", **given)
 
     return shared(tmp_path_factory, "made", make) / "first"
 

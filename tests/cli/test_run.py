@@ -111,7 +111,18 @@ def test_a_finished_run_says_so_and_changes_nothing(finished: Command) -> None:
 
 
 def test_replaying_a_run_gives_the_same_run_for_nothing(finished: Command) -> None:
-    given = ("--budget", 12, "--seed", 4, "--proposer", "replay:first", "--set", "recommend=false")
+    given = (
+        "--budget",
+        12,
+        "--seed",
+        4,
+        "--proposer",
+        "replay:first",
+        "--set",
+        "recommend=false",
+        "--set",
+        "islands=2",
+    )
     again = finished("run", "tsp", *given, "--json").document
     assert again["digest"] == bs.load_run("first").state.digest()
 

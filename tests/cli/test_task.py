@@ -134,7 +134,7 @@ def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: 
         (
             "return float(",
             "return 'of worth ' + str(",
-            "must return a number, not str (could not convert string to float: 'of worth ",
+            "must return a number, not str ('of worth ",
         ),
         (
             "        packed = np.asarray(solution)",

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "judge.py").write_text(EVALUATOR)
     (place / "first.py").write_text(FIRST)
     (place / "task.toml").write_text(TASK)
-    settings: dict[str, Any] = {"seed": 0, "window": 4, "workers": 1, "n_init": 4}
+    settings: dict[str, Any] = {"seed": 0, "window": 4, "workers": 1, "n_init": 4, "islands": 2}
     bs.search_sync(str(place / "task.toml"), budget=24, runs_dir=place / "runs", name="told", **settings)
     return place
 

@@ -89,7 +89,7 @@ async def test_a_task_whose_programs_run_apart_is_judged_on_a_cluster_as_here(cl
 
 
 def test_a_race_on_a_cluster_comes_out_as_here(cluster: str, tmp_path: Path) -> None:
-    given = {**RUN, "budget": 24, "race": 9}
+    given = {**RUN, "budget": 24, "race": 9, "islands": 2}
     here = bs.search_sync(ENDLESS_CITIES, runs_dir=tmp_path, name="here", workers=1, **given)
     there = bs.search_sync(ENDLESS_CITIES, runs_dir=tmp_path, name="there", workers=cluster, **given)
     assert there.state.digest() == here.state.digest()

@@ -30,7 +30,7 @@ ENDLESS_CITIES = str(Path(__file__).parents[1] / "endless_cities.py")
 """The task that is run, as an argument of `run`."""
 CALM = (
     *(FEW_CITIES, "--method", "funsearch", "--budget", "40", "--window", "8", "--workers", "1"),
-    *("--set", "recommend=false"),
+    *("--set", "recommend=false", "--set", "islands=2"),
 )
 """A run that many tests disturb, each in its own way."""
 

@@ -132,6 +132,7 @@ def test_the_page_shows_the_kept_numbers() -> None:
         ("small-budgets", "held_out_gap"),
         ("small-budgets", "best_gap"),
         ("ended/draws", "held_out_recommended_gap"),
+        ("islands-thirty", "held_out_recommended_gap"),
         ("race", "held_out_gap"),
         ("shortlist", "behind"),
         ("instances", "held_out_gap"),
