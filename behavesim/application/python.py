@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import wraps
 from importlib import import_module
 from importlib.metadata import entry_points
-from inspect import iscoroutinefunction, signature
+from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from behavesim.analysis.comparison import GroupTest, RunComparison, TaskComparison, Verdict, comparison, verdicts
 from behavesim.analysis.groups import Ranks
@@ -229,8 +228,6 @@ def compare(
     return ComparedRuns(tuple(loaded), comparison(reports, metrics=(*named, *own), tests_unfinished=tests_unfinished))
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
 # Called with each new event after its commit, and the run's state with that event; it must not change the state.
 OnEvent = Callable[[Event, RunState], None]
 # The value of a setting, as a settings file may hold it.
@@ -284,32 +281,39 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
     return (await session.resume(next_launch(folder, changes), _view(on_event), _quiet)).run
 
 
-def _sync(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[[Callable[[], None]], Callable[P, T]]:
-    """Return a decorator of a function without a body: it does `work` in a loop of its own, with its arguments."""
-
-    def decorate(named: Callable[[], None]) -> Callable[P, T]:
-        @wraps(named)
-        def wait(*given: P.args, **settings: P.kwargs) -> T:
-            return in_a_loop_of_its_own(work(*given, **settings))
-
-        wait.__signature__ = signature(work)  # type: ignore[attr-defined]
-        return wait
-
-    return decorate
-
-
-@_sync(search)
-def search_sync() -> None:
+def search_sync(
+    task: str | Task,
+    *,
+    budget: int | None = None,
+    method: str | type[Method[Any]] | None = None,
+    proposer: str | type[Proposer[Any]] = "auto",
+    runs_dir: str | Path = "runs",
+    name: str | None = None,
+    on_event: OnEvent | None = None,
+    **settings: SettingValue,
+) -> LoadedRun:
     """Call `search` without `await`, even if an event loop is already running, as in a notebook.
 
     The arguments are those of `search`. Ctrl-C or a notebook's stop button stops the search in order and raises
     KeyboardInterrupt; `resume_sync` goes on.
     """
+    return in_a_loop_of_its_own(
+        search(
+            task,
+            budget=budget,
+            method=method,
+            proposer=proposer,
+            runs_dir=runs_dir,
+            name=name,
+            on_event=on_event,
+            **settings,
+        )
+    )
 
 
-@_sync(resume)
-def resume_sync() -> None:
+def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: SettingValue) -> LoadedRun:
     """Call `resume` without `await`, even if an event loop is running; Ctrl-C acts as in `search_sync`."""
+    return in_a_loop_of_its_own(resume(run, on_event=on_event, **changes))
 
 
 def tune(

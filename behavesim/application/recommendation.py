@@ -69,7 +69,7 @@ async def record_recommendation(
     with run.folder.locked():
         run.follow()  # another process may have written since the run was read
         purse = purse_of(run, task, evaluations)
-        if run.state.is_racing and run.state.fresh is not None:
+        if run.state.is_racing and run.state.fresh is not None:  # unless a person says so, it keeps what it began with
             purse = run.state.fresh.begun.purse if evaluations is None else max(1, purse)
         async with (
             validating(run, task, workers, purse) as judge,

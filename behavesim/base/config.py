@@ -370,7 +370,7 @@ BUDGET_DEFAULTS = (
         share=1 / 50,
         least=1,
         reason="An island learns from its own programs alone, and with few candidates it has few. With 30 candidates "
-        "one is as good as two on unseen instances, and fewer prompts show the same weak program.",
+        "one and two are not told apart on unseen instances, and with one fewer prompts show the same weak program.",
     ),
     BudgetDefault(
         "samples_per_prompt",

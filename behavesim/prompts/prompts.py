@@ -202,7 +202,8 @@ class Prompts:
         }
         prompt = fill_within_budget(prompt, told, self.settings.prompt_tokens)
         # where the best program beside them cannot be beaten, there is no fault to begin from
-        shown = [*members, *filter(None, [leader_beside(state, members) if has_leader and members else None])]
+        leader = leader_beside(state, members) if has_leader and members else None
+        shown = members if leader is None else [*members, leader]
         return replace(asked, prompt=self._at_an_angle(prompt, self._text_name(prompt.operator, shown), asked, state))
 
     def _at_an_angle(self, prompt: Prompt, text: str, asked: Asked | NoteAsked, state: RunState) -> Prompt:

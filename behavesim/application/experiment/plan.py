@@ -361,8 +361,7 @@ def _prompt_tokens(asking: Sequence[Planned]) -> float:
         own = settings.flat()
         later = length - template + (own.get("examples_per_prompt", 1) + 0.5) * max(PROGRAM, GROWTH * template)
         begun = min(1.0, own.get("n_init", own.get("initial_population", 0)) / settings.budget)
-        if not method_type(settings.method).shows_found:
-            begun = 1.0
+        begun = begun if method_type(settings.method).shows_found else 1.0
         of_runs.append((begun * length + (1 - begun) * later) / TOKEN)
     return fmean(of_runs, [run.settings.budget for run in asking])
 
