@@ -131,7 +131,8 @@ def try_in_child(steps: Callable[[], object]) -> None:
             steps()
             code = 0
         except OSError as error:
-            os.write(theirs, f"{error.errno or 0} {error.strerror or error}".encode())
+            about = f": {error.filename}" if error.filename else ""
+            os.write(theirs, f"{error.errno or 0} {error.strerror or error}{about}".encode())
         finally:
             os._exit(code)
     os.close(theirs)
@@ -301,6 +302,8 @@ def _show(path: Path, place: Path, hidden: Collection[Path]) -> None:
         inside.symlink_to(path.readlink())
     elif any(path in each.parents for each in hidden):
         inside.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.R_OK | os.X_OK):
+            return  # root looked into it for keys, and this process is no longer root: no program could read it either
         for child in path.iterdir():
             try:
                 _show(child, place, hidden)

@@ -21,7 +21,7 @@ from behavesim.sandbox import keeper, namespaces, processes
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.pool import TreePool
 from behavesim.task.verdict import Failure, Sent
-from tests.sandbox.outside import processes_naming
+from tests.sandbox.outside import NOBODY, processes_naming
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 HERE = Path(__file__).parent
@@ -129,7 +129,7 @@ folder = Path(sys.argv[1])
 namespaces.SYSTEM, namespaces.SHARED = (*namespaces.SYSTEM, str(folder / "opt")), (str(folder / "opt"),)
 confined = layers.prepare_tree(LAYERS, Limits(), (folder / "evaluator",), (), 1)
 if confined.own_pids is None:
-    sys.exit(77)
+    sys.exit("no namespaces: " + confined.failed["namespaces"])
 print(*sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()), sep=chr(10))
 """
 
@@ -142,12 +142,21 @@ async def test_no_file_of_keys_can_be_read_in_any_folder_that_is_shown(tmp_path)
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         for name in (*KEYS, "plain.txt"):
             (tmp_path / folder / name).write_text("secret")
+    closed = tmp_path / "opt/closed"
+    closed.mkdir()
+    for name in (*KEYS, "plain.txt"):
+        (closed / name).write_text("secret")
+    if os.geteuid() == 0:  # root finds the keys in it, and may not enter it once it has entered namespaces
+        os.chown(closed, NOBODY - 1, NOBODY - 1)
+        closed.chmod(0o700)
+    else:  # the names in it can be read, and nothing else
+        closed.chmod(0o400)
     found = subprocess.run(
         [tmp_path / "venv/bin/python", "-c", READABLE, str(tmp_path)],
         env={"PYTHONPATH": str(HERE.parents[2])}, text=True, capture_output=True,
     )  # fmt: skip
-    if found.returncode == 77:
-        pytest.skip("this machine has no namespaces")
+    if found.stderr.startswith("no namespaces") and str(tmp_path) not in found.stderr:
+        pytest.skip(f"this machine has {found.stderr}")
     seen = set(found.stdout.split())
     assert "venv/pyvenv.cfg" in seen, found.stderr
     assert {each for each in seen if each.endswith(KEYS)} == set()
