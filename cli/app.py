@@ -98,6 +98,14 @@ class Commands(LazyGroup):
         gc.freeze()  # else the interpreter would search all objects for garbage once more while it ends
         sys.exit(code if isinstance(code, int) else 0)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command for Click; say that it was interrupted unless it says so itself, as `run` does."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # Typer makes the exit code 130 of it, and no line
+            tell("interrupted")
+            raise
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments for Click, `--held-out shifted` read as `--shifted`: an option without a value takes none."""
         # joined by what no argument can hold, so that only whole arguments are replaced

@@ -16,7 +16,7 @@ from behavesim.application.experiment.execution import PAGE, Execution, compare_
 from behavesim.application.experiment.plan import Experiment, Planned, estimate, plan, read_experiment, too_few_seeds
 from behavesim.application.session import run_until_asked_to_end
 from behavesim.base.config import cores
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import INTERRUPTED, UsageError
 from behavesim.base.text import count_noun
 from behavesim.proposers.openai_settings import has_endpoint
 from behavesim.proposers.proposer import proposer_type
@@ -108,7 +108,7 @@ def _confirm() -> None:
 def _make_runs(left: Sequence[Planned], here: Path, jobs: int, workers: int | str, again: str) -> list[str]:
     """Make the runs that are left in the folder `here`, `jobs` at once; return the names of the failed ones."""
     # Each evaluates `workers` programs at once, or on the cluster of that name. If interrupted, says on stderr with
-    # which command (`again`) to go on, and raises KeyboardInterrupt.
+    # which command (`again`) to go on, and exits.
     if left:
         first = RunFolder(here / left[0].name).argument
         tell(f"up to {jobs} at once; see one go on with: behavesim report {first} --follow")
@@ -117,4 +117,4 @@ def _make_runs(left: Sequence[Planned], here: Path, jobs: int, workers: int | st
         return run_until_asked_to_end(execution.run(), execution.end)
     except KeyboardInterrupt:
         tell(f"interrupted; go on with: {again}")
-        raise
+        raise typer.Exit(INTERRUPTED) from None

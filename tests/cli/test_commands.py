@@ -315,3 +315,12 @@ def test_methods_and_proposers_are_listed_with_what_they_do(
     install(monkeypatch, tmp_path / "site", "1 / 0", "behavesim.proposers", mine="proposer")
     (broken,) = [line for line in behavesim("proposers").out.splitlines() if line.startswith("mine ")]
     assert "raised ZeroDivisionError" in broken
+
+
+def test_an_interrupted_command_says_so_in_one_line(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("behavesim_cli.recommend.run_folders", interrupt)
+    ended = behavesim("recommend", "any")
+    assert (ended.code, ended.out, ended.err) == (130, "", "behavesim: interrupted\n")
