@@ -25,8 +25,8 @@ MORE = {
     "instances": (("24", "own"),),
     "shortlist": (("20", "10"), ("30", "10")),
 }
-# Gaps of a runs.csv that plans decide by: of the recommended and the best program on unseen instances, of the recommended
-# one on those of another kind, and of the best on the search's.
+# Gaps of a runs.csv that plans decide by: of the recommended and the best program on unseen instances, of the
+# recommended one on those of another kind, and of the best on the search's.
 DECIDING = ("held_out_recommended_gap", "held_out_best_gap", "shifted_recommended_gap", "best_gap")
 # Most differences of which all changes of sign are tried: of more, as many are drawn as FLIPS says.
 MOST = 20
