@@ -198,6 +198,9 @@ def _breeder(offline: OfflineProposer, task: Task) -> ProgramWriter | None:
 SECTION = "two programs: the template, and a change of it"
 # The difference in score that instances should suffice for, as a fraction of the template's score.
 GOAL = 0.01
+# Largest difference of two scores, as a fraction of the template's, at which the programs tell what chance is: how far
+# a nonsensical program scatters says nothing of good ones.
+ALIKE = 0.5
 
 # A standard deviation of up to this fraction of the largest absolute score is due to rounding.
 ROUNDING = 1e-9
@@ -228,11 +231,12 @@ def smallest_real_difference(task: Task, template: Verdict, changes: Sequence[Ch
     """Return a finding on the smallest difference of two programs' mean scores that is more than chance (95 %).
 
     Chance is which instances were drawn. It is estimated from the differences on each instance between the template and
-    the first of `changes` whose differences vary. It is unknown if there is none, with one instance, and for a task
-    with a `mean_score` of its own. The finding is always "ok".
+    the first of `changes` whose differences vary, among those that score alike (ALIKE). It is unknown if there is none,
+    with one instance, and for a task with a `mean_score` of its own. The finding is always "ok".
     """
     name, score, count = "noise", abs(template.score), len(template.scores)
-    spreads = (_spread(template.scores, each.verdict.scores) for each in changes)
+    alike = [each.verdict for each in changes if abs(each.verdict.score - template.score) <= ALIKE * score or not score]
+    spreads = (_spread(template.scores, each.scores) for each in alike)
     spread = next(filter(None, spreads), 0.0)  # of programs that score alike, whose order is in doubt
     if count < 2:
         said = "unknown: with one instance nothing says how far a score depends on it; add more"
@@ -240,6 +244,8 @@ def smallest_real_difference(task: Task, template: Verdict, changes: Sequence[Ch
         said = "unknown: the score is no mean over instances, as the task has a `mean_score` of its own"
     elif not spread:
         said = "unknown: no small change of the template differs from it by more on one instance than on another"
+        if len(alike) < len(changes):
+            said = f"unknown: no small change of the template has another score within {100 * ALIKE:g} % of its own"
     else:
         least, share = _t(count - 1) * spread / math.sqrt(count), ""
         if score:

@@ -14,7 +14,7 @@ from behavesim.base.text import count_noun, one_line
 from behavesim.engine.caps import BY_NAME
 from behavesim.proposers.proposer import keeps_requests
 from behavesim.reports.words import rejections
-from behavesim.state.events import Responded
+from behavesim.state.events import TEMPLATE, Responded
 from behavesim.store.reading import read_last
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ ADVICE: Mapping[str, str] = {
 OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"
 # Advice for a reason that ADVICE does not have, with the offline proposer.
 OTHER_GRAMMAR = "the offline proposer knows too little of this task: give the task a `grammar`, or ask a model"
+# Advice where nothing that the offline proposer wrote beats the template.
+NOTHING_BEATS_IT = (
+    "the offline proposer adds and multiplies a function's arguments as they come: give it numbers of about the same "
+    "size (such as shares of the mean), a `grammar` or a larger budget, or ask a model"
+)
 # Largest number of runs that a command names: with more it would take several lines of a terminal.
 MOST_NAMES = 4
 
@@ -56,7 +61,7 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
     if reason == "finished":  # it was resumed after its budget was spent
         return [f"run {run.folder.run} is finished; give it a larger --budget to go on"]
     if reason == "budget":
-        return [*_nothing_feasible(run), f"next: {report}"]
+        return [*_nothing_feasible(run), *_nothing_better(run), f"next: {report}"]
     if reason in ("interrupted", "failed", None):
         return [*_billed_requests(run), f"next: {resume}"]
     cap = BY_NAME.get(reason)  # None for a reason that is no cap
@@ -93,8 +98,17 @@ def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
     response = read_last(run.folder.journal, example.candidate, Responded)
     if response is not None and response.reply.text.strip():
         lines.append(f"whose reply was: {one_line(response.reply.text, SHOWN)}")
-    is_offline = run.settings.proposer == "genetic"
-    return [*lines, ADVICE.get(usual, OTHER_GRAMMAR if is_offline else OTHER_MODEL)]
+    return [*lines, ADVICE.get(usual, OTHER_GRAMMAR if _is_offline(run) else OTHER_MODEL)]
+
+
+def _nothing_better(run: Run) -> list[str]:
+    leader = run.state.leader
+    is_template = leader is not None and leader.candidate == TEMPLATE
+    return [NOTHING_BEATS_IT] if is_template and run.state.tally.feasible and _is_offline(run) else []
+
+
+def _is_offline(run: Run) -> bool:
+    return run.settings.proposer == "genetic"
 
 
 def _usual_reasons(rejected: Sequence[Candidate]) -> str:

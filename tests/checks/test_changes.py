@@ -27,6 +27,11 @@ def verdict(*scores: float, ways: tuple[Trajectory, ...] = SAME) -> Verdict:
 @pytest.mark.parametrize(
     ("template", "changed", "said"),
     [
+        (
+            (10.0, 12.0, 14.0, 16.0),
+            (30.0, 22.0, 44.0, 56.0),
+            "no small change of the template has another score within 50 %",
+        ),
         ((10.0, 12.0, 14.0, 16.0), (10.5, 11.5, 14.5, 15.5), "below 0.919 may be chance on 4 instances (7.07 % of"),
         ((10.0, 12.0), (11.0, 13.0), "unknown: no small change"),
         ((10.0, 12.0), (10.0, 12.0 + 1e-13), "unknown: no small change"),

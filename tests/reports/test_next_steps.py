@@ -12,7 +12,7 @@ from behavesim.analysis.report import report
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
 from behavesim.engine.admission import settings_from_person
-from behavesim.reports.next_steps import ADVICE, ending, next_steps, next_steps_of_several
+from behavesim.reports.next_steps import ADVICE, NOTHING_BEATS_IT, ending, next_steps, next_steps_of_several
 from behavesim.state.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
 from behavesim.state.settings import owners
 from behavesim.store.folder import RunFolder
@@ -84,6 +84,15 @@ def test_a_run_in_which_everything_was_rejected_says_so_with_one_reply(tmp_path:
 def test_where_the_offline_proposer_finds_nothing_no_other_model_is_advised(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), rejected(0, "invalid-solution"), stopped("budget"))
     assert "give the task a `grammar`" in ending(run, run.settings, "budget")[-2]
+
+
+@pytest.mark.parametrize(("score", "proposer", "is_advised"), [(11.0, "genetic", True), (9.0, "genetic", False),
+                                                               (11.0, "openai", False)])  # fmt: skip
+def test_where_the_offline_proposer_beats_nothing_the_size_of_arguments_is_advised(
+    tmp_path: Path, score: float, proposer: str, is_advised: bool
+) -> None:
+    run = journalled(tmp_path / "first", started(proposer=proposer), feasible(0, score), stopped("budget"))
+    assert (NOTHING_BEATS_IT in ending(run, run.settings, "budget")) == is_advised
 
 
 def test_a_run_that_too_many_rejections_ended_names_the_usual_three_and_an_example(tmp_path: Path) -> None:
