@@ -126,14 +126,14 @@ def _serving_text(model: str, listed: Mapping[str, str | None], today: str) -> s
 
 async def _assistants() -> dict[str, str]:
     """Return for each coding assistant on the PATH whether somebody has signed in, by its own command if it has one."""
-    from behavesim.proposers.assistants import ASSISTANTS, is_signed_in
+    from behavesim.proposers.assistants import ASSISTANTS
 
     found = {}
     for each in ASSISTANTS:
-        if shutil.which(each.name):
-            known = await is_signed_in(each)
+        if shutil.which(each.program):
+            known = await each.is_signed_in()
             words = "not known" if known is None else "yes" if known else f"no: {each.sign_in}"
-            found[f"assistant {each.name}"] = f"installed; signed in: {words}"
+            found[f"assistant {each.program}"] = f"installed; signed in: {words}"
     return found
 
 

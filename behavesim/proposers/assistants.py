@@ -16,8 +16,8 @@ import signal
 import stat
 import sys
 import tempfile
-from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,29 +67,6 @@ class Report:
     is_used_up: bool = False
 
 
-@dataclass(frozen=True)
-class Assistant:
-    """How one assistant is called, and how its output is read."""
-
-    # The name of its program.
-    name: str
-    # Words of the command line behind the name.
-    words: tuple[str, ...]
-    # Matches the names of the variables with its own keys: it gets no others.
-    keys: str
-    # Command that installs it, and what a person does to sign in.
-    install: str
-    sign_in: str
-    # Reads its output and its folder.
-    report: Callable[[str, Path], Report]
-    # Whether it reads the prompt from its standard input; if not, a word names the prompt's file.
-    reads_input: bool = False
-    # Whether the names of the program's files stand behind all other words.
-    takes_files: bool = False
-    # Words of the command that ends with 0 if somebody has signed in; empty if it has none.
-    signed_in: tuple[str, ...] = ()
-
-
 def _objects(lines: str) -> list[Mapping[str, Any]]:
     """Return the JSON objects among the lines of a text; other lines are passed over."""
     found: list[Mapping[str, Any]] = []
@@ -110,160 +87,6 @@ def _text(value: Mapping[str, Any], name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _claude_report(out: str, folder: Path) -> Report:
-    """Read the one object of `--output-format json`; it counts tokens of the cache beside the others."""
-    found = next((each for each in reversed(_objects(out)) if each.get("type") == "result"), None)
-    if found is None:
-        return Report(error=_NO_RESULT)
-    counts = _part(found, "usage")
-    fresh, written, read = (
-        token_count(counts.get(name))
-        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    )
-    usage = Usage(
-        prompt=None if fresh is None else fresh + (written or 0) + (read or 0),
-        cached=read,
-        completion=token_count(counts.get("output_tokens")),
-        cache_write=written,
-        cost_usd=found.get("total_cost_usd"),
-    ).checked()
-    kind, text = _text(found, "subtype"), _text(found, "result")
-    if not found.get("is_error") and kind in ("success", ""):
-        return Report(text, usage)
-    status = found.get("api_error_status")
-    errors = found.get("errors")
-    words = text or "; ".join(map(str, errors if isinstance(errors, list) else ()))
-    error = " ".join(str(each) for each in (status, kind if kind != "success" else "", words) if each)
-    return Report("", usage, error or "it failed", is_used_up=kind.startswith("error_max_"))
-
-
-def _codex_report(out: str, folder: Path) -> Report:
-    """Read the events of `exec --json`."""
-    text, usage, error = "", None, ""
-    for event in _objects(out):
-        match event.get("type"):
-            case "item.completed" if _part(event, "item").get("type") == "agent_message":
-                text = _text(_part(event, "item"), "text")
-            case "turn.completed":
-                counts = _part(event, "usage")
-                usage = Usage(
-                    prompt=counts.get("input_tokens"),
-                    cached=counts.get("cached_input_tokens"),
-                    completion=counts.get("output_tokens"),
-                    reasoning=counts.get("reasoning_output_tokens"),
-                    cache_write=counts.get("cache_write_input_tokens"),
-                ).checked()
-                error = ""  # an earlier one was of a try that it repeated
-            case "turn.failed":
-                error = _text(_part(event, "error"), "message") or "its turn failed"
-            case "error":
-                error = _text(event, "message") or "it failed"
-    return Report(text, usage, error or ("" if usage or text else _NO_RESULT))
-
-
-def _copilot_report(out: str, folder: Path) -> Report:
-    """Read the events of `--output-format json`. It counts the tokens of replies, not those of prompts, nor money."""
-    texts, counts, error, result = [""], [], "", None
-    for event in _objects(out):
-        match event.get("type"):
-            case "assistant.message":
-                texts += [text] if (text := _text(_part(event, "data"), "content")) else []
-                counts.append(token_count(_part(event, "data").get("outputTokens")))
-            case "result":
-                result = event
-            case "session.error":
-                error = _text(_part(event, "data"), "message") or "its session failed"
-    known = [count for count in counts if count is not None]
-    usage = Usage(completion=sum(known)) if known else None
-    if result is None:
-        return Report("", usage, error or _NO_RESULT)
-    code = result.get("exitCode")
-    return Report(texts[-1], usage, (error or f"it says exit code {code}") if code else "")
-
-
-def _aider_report(out: str, folder: Path) -> Report:
-    """Read the counts that aider wrote to a file, an event for each message; where it knows no price, they say 0."""
-    events = _objects(_read_file(folder / _COUNTS_FILE) or "")
-    sent = [_part(event, "properties") for event in events if event.get("event") == "message_send"]
-    if not sent:
-        return Report(error=" | ".join(out.strip().splitlines()[-3:]) or _NO_RESULT)
-    prompt, completion = (
-        sum(token_count(each.get(name)) or 0 for each in sent) for name in ("prompt_tokens", "completion_tokens")
-    )
-    # around the answer of the model stand aider's own lines
-    said = re.split(r"^Tokens: \S+ sent", re.split(r"^Added .+ to the chat\.$", out, flags=re.M)[-1], flags=re.M)[0]
-    return Report(
-        said, Usage(prompt=prompt, completion=completion, cost_usd=sent[-1].get("total_cost") or None).checked()
-    )
-
-
-CLAUDE = Assistant(
-    "claude",
-    (
-        *("-p", "--output-format", "json", "--no-session-persistence", "--strict-mcp-config"),
-        *("--tools", "Read,Edit,Write,Glob,Grep", "--permission-mode", "acceptEdits", "--max-turns", "20"),
-    ),
-    keys=r"ANTHROPIC_|CLAUDE_|AWS_",
-    install="npm install -g @anthropic-ai/claude-code",
-    sign_in="claude auth login",
-    report=_claude_report,
-    reads_input=True,
-    signed_in=("auth", "status"),
-)
-CODEX = Assistant(
-    "codex",
-    (
-        *("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--color", "never"),
-        *("--sandbox", "workspace-write", "-c", 'web_search="disabled"'),
-    ),
-    keys=r"OPENAI_|CODEX_",
-    install="npm install -g @openai/codex",
-    sign_in="codex login",
-    report=_codex_report,
-    reads_input=True,
-    signed_in=("login", "status"),
-)
-COPILOT = Assistant(
-    "copilot",
-    (
-        *("-p", f"Read the file {PROMPT_FILE} in this folder and do what it asks.", "--output-format", "json"),
-        *("--allow-tool", "read", "--allow-tool", "write", "--deny-tool", "shell", "--deny-tool", "url"),
-        *("--no-ask-user", "--no-custom-instructions", "--disable-builtin-mcps", "--no-auto-update"),
-    ),
-    keys=r"COPILOT_|GH_|GITHUB_",
-    install="npm install -g @github/copilot",
-    sign_in="copilot login",
-    report=_copilot_report,
-)
-AIDER = Assistant(
-    "aider",
-    (
-        *("--message-file", PROMPT_FILE, "--yes-always", "--no-git", "--no-suggest-shell-commands", "--no-detect-urls"),
-        *("--no-stream", "--no-pretty", "--no-fancy-input", "--no-check-update", "--no-show-release-notes"),
-        *("--no-show-model-warnings", "--no-analytics", "--analytics-log", _COUNTS_FILE, "--map-tokens", "0"),
-    ),
-    keys=r".*_API_KEY$|AIDER_|AWS_",
-    install="pip install aider-install && aider-install",
-    sign_in="set the key of a model that it can ask, such as OPENAI_API_KEY",
-    report=_aider_report,
-    takes_files=True,
-)
-# All assistants, in the order in which people are told of them.
-ASSISTANTS = (CLAUDE, CODEX, COPILOT, AIDER)
-
-
-async def is_signed_in(assistant: Assistant) -> bool | None:
-    """Return whether somebody has signed in to an installed assistant; None if it has no command that says so."""
-    if not assistant.signed_in:
-        return None
-    try:
-        async with asyncio.timeout(ANSWERED_S):
-            ended = await run_shell(shlex.join([assistant.name, *assistant.signed_in]), "", dict(os.environ))
-    except (TimeoutError, OSError):
-        return None
-    return ended.code == 0
-
-
 class AssistantSettings(ProposerSettings):
     """The settings of a proposer that runs a coding assistant."""
 
@@ -282,8 +105,27 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
     """
 
     settings_type = AssistantSettings
-    assistant: ClassVar[Assistant]
-    """The assistant that is called."""
+    # The name of the assistant's program.
+    program: ClassVar[str]
+    # Words of the command line behind the name.
+    words: ClassVar[tuple[str, ...]]
+    # Matches the names of the variables with its own keys: it gets no others.
+    keys: ClassVar[str]
+    # The command that installs it.
+    install: ClassVar[str]
+    # What a person does to sign in.
+    sign_in: ClassVar[str]
+    # Whether it reads the prompt from its standard input; if not, a word names the prompt's file.
+    reads_input: ClassVar[bool] = False
+    # Whether the names of the program's files stand behind all other words.
+    takes_files: ClassVar[bool] = False
+    # Words of the command that ends with 0 if somebody has signed in; empty if it has none.
+    status: ClassVar[tuple[str, ...]] = ()
+
+    @staticmethod
+    @abstractmethod
+    def report(out: str, folder: Path) -> Report:
+        """Return what an assistant's output, and its folder, say of a call."""
 
     def __init__(self, options: Sequence[str], limits: RetryLimits, context: ProposerContext) -> None:
         """`options` are further words of the command line; each call may take `limits.request_s` seconds."""
@@ -309,10 +151,21 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
     @classmethod
     def missing(cls) -> str:
         """Return that the assistant's program is not on the PATH, and how to install it; "" if it is there."""
-        known = cls.assistant
-        if shutil.which(known.name):
+        if shutil.which(cls.program):
             return ""
-        return f"there is no program {known.name} on the PATH; install it ({known.install}) and sign in"
+        return f"there is no program {cls.program} on the PATH; install it ({cls.install}) and sign in"
+
+    @classmethod
+    async def is_signed_in(cls) -> bool | None:
+        """Return whether somebody has signed in to the installed assistant; None if it has no command that says so."""
+        if not cls.status:
+            return None
+        try:
+            async with asyncio.timeout(ANSWERED_S):
+                ended = await run_shell(shlex.join([cls.program, *cls.status]), "", dict(os.environ))
+        except (TimeoutError, OSError):
+            return None
+        return ended.code == 0
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """Return the program that the assistant left in its file, after its idea; else what it printed.
@@ -324,7 +177,7 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
         shown = fenced_blocks(prompt.text)[-1:] if number >= 0 else []
         files = self._files(shown[0]) if shown else {}
         text = prompt.text + (_request(list(files)) if files else "")
-        tries = self._policy.begin(number, self.assistant.name, text)
+        tries = self._policy.begin(number, self.program, text)
         return await self._policy.reply(tries, lambda: self._ask(text, files))
 
     def _files(self, source: str) -> dict[str, str]:
@@ -339,7 +192,7 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
     async def _ask(self, text: str, files: Mapping[str, str]) -> Completion | Fault:
         try:
             # not below the run's folder: there assistants would find the journal, and instructions for other work
-            folder = Path(tempfile.mkdtemp(prefix=f"behavesim-{self.assistant.name}-"))
+            folder = Path(tempfile.mkdtemp(prefix=f"behavesim-{self.program}-"))
         except OSError as error:
             return self._fault(f"gets no folder: {error.strerror}", None, is_setup=True)
         mark = uuid4().hex
@@ -363,21 +216,18 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
 
     async def _run(self, text: str, files: Sequence[str], folder: Path, mark: str) -> tuple[Ended | None, Report]:
         """Call the assistant; return how it ended, None if its time was up, and what it says of the call."""
-        words = [self.assistant.name, *self.assistant.words, *self._options]
-        words += files if self.assistant.takes_files else ()
+        words = [self.program, *self.words, *self._options]
+        words += files if self.takes_files else ()
         command = f"cd {shlex.quote(str(folder))} && exec {shlex.join(words)}"
-        given = text if self.assistant.reads_input else ""
+        given = text if self.reads_input else ""
+        is_own = re.compile(self.keys).match
+        kept = {name: value for name, value in os.environ.items() if is_own(name) or not is_secret_name(name)}
         try:
             async with self._clock.timeout(self._limit_s):
-                ended = await run_shell(command, given, self._environment(mark), lambda: _kill_marked(mark))
+                ended = await run_shell(command, given, {**kept, _MARK: mark}, lambda: _kill_marked(mark))
         except TimeoutError:
             return None, Report(error=f"gave no reply within {self._limit_s:g} s")
-        return ended, self.assistant.report(ended.out, folder)
-
-    def _environment(self, mark: str) -> Mapping[str, str]:
-        is_own = re.compile(self.assistant.keys).match
-        kept = {name: value for name, value in os.environ.items() if is_own(name) or not is_secret_name(name)}
-        return {**kept, _MARK: mark}
+        return ended, self.report(ended.out, folder)
 
     def _judge(self, ended: Ended | None, report: Report) -> Completion | Fault:
         """Return what the assistant printed as the reply, or why there is none."""
@@ -394,11 +244,11 @@ class AssistantProposer(Proposer[AssistantSettings], ABC):
         return self._fault(error, report.usage, is_setup=is_absent or bool(_SIGNED_OUT.search(error)))
 
     def _fault(self, what: str, usage: Usage | None, action: Any = "ask again", is_setup: bool = False) -> Fault:
-        hint = f"; sign in: {self.assistant.sign_in}" if is_setup and _SIGNED_OUT.search(what) else ""
+        hint = f"; sign in: {self.sign_in}" if is_setup and _SIGNED_OUT.search(what) else ""
         # what reports no tokens may have taken some
         may_be_billed = usage is None and not is_setup
         # whole: it is cleaned before it is cut, which could leave a part of a key that no pattern knows
-        message = f"{self.assistant.name}: {what}{hint}"
+        message = f"{self.program}: {what}{hint}"
         return Fault(action, message, usage, is_setup=is_setup, may_be_billed=may_be_billed)
 
 
@@ -471,36 +321,162 @@ def _environments() -> Iterator[tuple[int, bytes]]:
 class ClaudeProposer(AssistantProposer):
     """Claude Code (`claude -p`) writes each program, in a folder of its own."""
 
-    assistant = CLAUDE
+    program = "claude"
+    words = (
+        *("-p", "--output-format", "json", "--no-session-persistence", "--strict-mcp-config"),
+        *("--tools", "Read,Edit,Write,Glob,Grep", "--permission-mode", "acceptEdits", "--max-turns", "20"),
+    )
+    keys = r"ANTHROPIC_|CLAUDE_|AWS_"
+    install = "npm install -g @anthropic-ai/claude-code"
+    sign_in = "claude auth login"
+    reads_input = True
+    status = ("auth", "status")
+
+    @staticmethod
+    def report(out: str, folder: Path) -> Report:
+        """Read the one object of `--output-format json`; it counts tokens of the cache beside the others."""
+        found = next((each for each in reversed(_objects(out)) if each.get("type") == "result"), None)
+        if found is None:
+            return Report(error=_NO_RESULT)
+        counts = _part(found, "usage")
+        fresh, written, read = (
+            token_count(counts.get(name))
+            for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        )
+        usage = Usage(
+            prompt=None if fresh is None else fresh + (written or 0) + (read or 0),
+            cached=read,
+            completion=token_count(counts.get("output_tokens")),
+            cache_write=written,
+            cost_usd=found.get("total_cost_usd"),
+        ).checked()
+        kind, text = _text(found, "subtype"), _text(found, "result")
+        if not found.get("is_error") and kind in ("success", ""):
+            return Report(text, usage)
+        status = found.get("api_error_status")
+        errors = found.get("errors")
+        words = text or "; ".join(map(str, errors if isinstance(errors, list) else ()))
+        error = " ".join(str(each) for each in (status, kind if kind != "success" else "", words) if each)
+        return Report("", usage, error or "it failed", is_used_up=kind.startswith("error_max_"))
 
 
 class CodexSettings(AssistantSettings):
     """The settings of Codex, which says no cost."""
 
-    counted_as = CODEX.name
+    counted_as = "codex"
 
 
 class CodexProposer(AssistantProposer):
     """Codex (`codex exec`) writes each program, in a folder of its own."""
 
     settings_type = CodexSettings
-    assistant = CODEX
+    program = "codex"
+    words = (
+        *("exec", "--json", "--skip-git-repo-check", "--ephemeral", "--color", "never"),
+        *("--sandbox", "workspace-write", "-c", 'web_search="disabled"'),
+    )
+    keys = r"OPENAI_|CODEX_"
+    install = "npm install -g @openai/codex"
+    sign_in = "codex login"
+    reads_input = True
+    status = ("login", "status")
+
+    @staticmethod
+    def report(out: str, folder: Path) -> Report:
+        """Read the events of `exec --json`."""
+        text, usage, error = "", None, ""
+        for event in _objects(out):
+            match event.get("type"):
+                case "item.completed" if _part(event, "item").get("type") == "agent_message":
+                    text = _text(_part(event, "item"), "text")
+                case "turn.completed":
+                    counts = _part(event, "usage")
+                    usage = Usage(
+                        prompt=counts.get("input_tokens"),
+                        cached=counts.get("cached_input_tokens"),
+                        completion=counts.get("output_tokens"),
+                        reasoning=counts.get("reasoning_output_tokens"),
+                        cache_write=counts.get("cache_write_input_tokens"),
+                    ).checked()
+                    error = ""  # an earlier one was of a try that it repeated
+                case "turn.failed":
+                    error = _text(_part(event, "error"), "message") or "its turn failed"
+                case "error":
+                    error = _text(event, "message") or "it failed"
+        return Report(text, usage, error or ("" if usage or text else _NO_RESULT))
 
 
 class CopilotSettings(AssistantSettings):
     """The settings of Copilot, which says no cost."""
 
-    counted_as = COPILOT.name
+    counted_as = "copilot"
 
 
 class CopilotProposer(AssistantProposer):
     """GitHub Copilot (`copilot -p`) writes each program, in a folder of its own."""
 
     settings_type = CopilotSettings
-    assistant = COPILOT
+    program = "copilot"
+    words = (
+        *("-p", f"Read the file {PROMPT_FILE} in this folder and do what it asks.", "--output-format", "json"),
+        *("--allow-tool", "read", "--allow-tool", "write", "--deny-tool", "shell", "--deny-tool", "url"),
+        *("--no-ask-user", "--no-custom-instructions", "--disable-builtin-mcps", "--no-auto-update"),
+    )
+    keys = r"COPILOT_|GH_|GITHUB_"
+    install = "npm install -g @github/copilot"
+    sign_in = "copilot login"
+
+    @staticmethod
+    def report(out: str, folder: Path) -> Report:
+        """Read the events of `--output-format json`. It counts tokens of replies alone, and no money."""
+        texts, counts, error, result = [""], [], "", None
+        for event in _objects(out):
+            match event.get("type"):
+                case "assistant.message":
+                    texts += [text] if (text := _text(_part(event, "data"), "content")) else []
+                    counts.append(token_count(_part(event, "data").get("outputTokens")))
+                case "result":
+                    result = event
+                case "session.error":
+                    error = _text(_part(event, "data"), "message") or "its session failed"
+        known = [count for count in counts if count is not None]
+        usage = Usage(completion=sum(known)) if known else None
+        if result is None:
+            return Report("", usage, error or _NO_RESULT)
+        code = result.get("exitCode")
+        return Report(texts[-1], usage, (error or f"it says exit code {code}") if code else "")
 
 
 class AiderProposer(AssistantProposer):
     """aider (`aider --message-file`) writes each program, in a folder of its own."""
 
-    assistant = AIDER
+    program = "aider"
+    words = (
+        *("--message-file", PROMPT_FILE, "--yes-always", "--no-git", "--no-suggest-shell-commands", "--no-detect-urls"),
+        *("--no-stream", "--no-pretty", "--no-fancy-input", "--no-check-update", "--no-show-release-notes"),
+        *("--no-show-model-warnings", "--no-analytics", "--analytics-log", _COUNTS_FILE, "--map-tokens", "0"),
+    )
+    keys = r".*_API_KEY$|AIDER_|AWS_"
+    install = "pip install aider-install && aider-install"
+    sign_in = "set the key of a model that it can ask, such as OPENAI_API_KEY"
+    takes_files = True
+
+    @staticmethod
+    def report(out: str, folder: Path) -> Report:
+        """Read the counts that aider wrote to a file, an event for each message; a price that it does not know is 0."""
+        events = _objects(_read_file(folder / _COUNTS_FILE) or "")
+        sent = [_part(event, "properties") for event in events if event.get("event") == "message_send"]
+        if not sent:
+            return Report(error=" | ".join(out.strip().splitlines()[-3:]) or _NO_RESULT)
+        prompt, completion = (
+            sum(token_count(each.get(name)) or 0 for each in sent) for name in ("prompt_tokens", "completion_tokens")
+        )
+        # around the answer of the model stand aider's own lines
+        said = re.split(r"^Tokens: \S+ sent", re.split(r"^Added .+ to the chat\.$", out, flags=re.M)[-1], flags=re.M)[0]
+        return Report(
+            said, Usage(prompt=prompt, completion=completion, cost_usd=sent[-1].get("total_cost") or None).checked()
+        )
+
+
+# All assistants, in the order in which people are told of them.
+ASSISTANTS: tuple[type[AssistantProposer], ...] = (ClaudeProposer, CodexProposer, CopilotProposer, AiderProposer)

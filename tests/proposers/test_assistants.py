@@ -20,13 +20,10 @@ from behavesim.base.errors import ProposerError, UsageError
 from behavesim.base.tokens import Usage
 from behavesim.proposers.assistants import (
     ASSISTANTS,
-    AiderProposer,
     AssistantProposer,
     AssistantSettings,
     ClaudeProposer,
     CodexProposer,
-    CopilotProposer,
-    is_signed_in,
 )
 from behavesim.proposers.retry import RetryLimits
 from behavesim.state.events import Prompt, Reply, Responded
@@ -36,7 +33,6 @@ from tests.proposers.asking import context
 from tests.proposers.test_command_proposer import gone
 
 QUICK = RetryLimits(request_s=30.0, backoff_s=0.001)
-PROPOSERS = (ClaudeProposer, CodexProposer, CopilotProposer, AiderProposer)
 TEXT = "Improve it.\n\n```python\ndef f(x):\n    return 0\n```\n\n```python\ndef f(x):\n    return x\n```\n"
 SECRET = "not-a-word-0123456789"
 COSTS = {
@@ -55,8 +51,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     log.mkdir()
     source = Path(__file__).with_name("fake_assistant.py").read_text()
     for each in ASSISTANTS:
-        (place / each.name).write_text(f"#!{sys.executable} -SI\n{source}")
-        (place / each.name).chmod(0o755)
+        (place / each.program).write_text(f"#!{sys.executable} -SI\n{source}")
+        (place / each.program).chmod(0o755)
     (tmp_path / "folders").mkdir()
     monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_LOG", str(log))
@@ -64,7 +60,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-@pytest.fixture(params=PROPOSERS, ids=lambda kind: kind.assistant.name)
+@pytest.fixture(params=ASSISTANTS, ids=lambda kind: kind.program)
 def kind(request: pytest.FixtureRequest) -> Any:
     return request.param
 
@@ -95,12 +91,12 @@ async def test_what_it_leaves_in_its_file_is_the_reply_with_its_idea_and_its_cos
         "python", "py"
     )
     counted = [Usage(**{**vars(call), "estimated_prompt": None, "estimated_completion": None}) for call in reply.calls]
-    assert (reply.model, counted) == (kind.assistant.name, [COSTS[kind.assistant.name]])
+    assert (reply.model, counted) == (kind.program, [COSTS[kind.program]])
     (call,) = calls(log)
     assert TEXT in call["prompt"]
     assert "the file program.py" in call["prompt"]
     assert not Path(call["folder"]).exists(), "its folder is removed"
-    assert "program.py" in call["arguments"] or not kind.assistant.takes_files
+    assert "program.py" in call["arguments"] or not kind.takes_files
 
 
 async def test_what_it_prints_is_the_reply_if_its_file_is_as_it_was(kind: type[AssistantProposer], log: Path) -> None:
@@ -129,15 +125,15 @@ async def test_it_gets_its_own_keys_and_no_others(
     kind: type[AssistantProposer], log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY", "copilot": "GH_TOKEN", "aider": "OPENAI_API_KEY"}
-    monkeypatch.setenv(own[kind.assistant.name], SECRET)
+    monkeypatch.setenv(own[kind.program], SECRET)
     monkeypatch.setenv("VENDOR_TOKEN", SECRET)
     await asked(kind, "edits")
     (call,) = calls(log)
-    assert [name for name, value in call["environment"].items() if value == SECRET] == [own[kind.assistant.name]]
+    assert [name for name, value in call["environment"].items() if value == SECRET] == [own[kind.program]]
 
 
 async def test_one_that_nobody_signed_in_stops_the_run_and_says_how(kind: type[AssistantProposer], log: Path) -> None:
-    with pytest.raises(ProposerError, match=f"^{kind.assistant.name}: .*Invalid API key.*sign in: "):
+    with pytest.raises(ProposerError, match=f"^{kind.program}: .*Invalid API key.*sign in: "):
         await asked(kind, "signed-out")
     assert len(calls(log)) == QUICK.setup
 
@@ -240,7 +236,7 @@ async def test_one_that_is_not_installed_is_named_at_once(
     kind: type[AssistantProposer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert kind.missing().startswith(f"there is no program {kind.assistant.name} on the PATH; install it (")
+    assert kind.missing().startswith(f"there is no program {kind.program} on the PATH; install it (")
     with pytest.raises(ProposerError, match="exit code 127"):
         await asked(kind, "edits")
 
@@ -248,11 +244,11 @@ async def test_one_that_is_not_installed_is_named_at_once(
 async def test_whether_somebody_has_signed_in_is_asked_of_those_that_say_it(
     kind: type[AssistantProposer], log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    says_it = bool(kind.assistant.signed_in)
+    says_it = bool(kind.status)
     monkeypatch.setenv("FAKE", "prints")
-    assert await is_signed_in(kind.assistant) is (True if says_it else None)
+    assert await kind.is_signed_in() is (True if says_it else None)
     monkeypatch.setenv("FAKE", "signed-out")
-    assert await is_signed_in(kind.assistant) is (False if says_it else None)
+    assert await kind.is_signed_in() is (False if says_it else None)
 
 
 async def test_options_of_a_person_are_the_last(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
