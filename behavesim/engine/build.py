@@ -254,7 +254,7 @@ def first_prompt(settings: Settings, task: Task, method: Method[Any], template: 
     state.apply(template)
     behaviours = Behaviours()  # none is read before a program ran
     asked = method.ask(state, behaviours, 0)
-    first = None if asked is None else method.prompts.completed(asked, state, behaviours)
+    first = None if asked is None else method.prompts.complete(asked, state, behaviours)
     return first.prompt.text if isinstance(first, Asked | NoteAsked) else ""
 
 

@@ -157,7 +157,7 @@ def _written(
     if rules.choose is not None:
         number = asked.candidate if isinstance(asked, Asked) else note_number(asked.number)
         asked = replace(asked, prompt=replace(asked.prompt, model=rules.choose(state, number)))
-    return method.prompts.completed(asked, state, behaviours)
+    return method.prompts.complete(asked, state, behaviours)
 
 
 def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:

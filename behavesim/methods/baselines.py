@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from behavesim.methods.method import Method, MethodSettings, add_if_feasible, question
-from behavesim.prompts.feedback import without_placeholders
+from behavesim.prompts.prompts import without_placeholders
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate

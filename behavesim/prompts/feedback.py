@@ -1,20 +1,14 @@
-"""The words of prompts on results, their placeholders, and how a prompt is fitted to a budget of tokens.
-
-First metrics, feedback, failures and advice in words, and how texts from outside are made safe to show. Then the places
-in a prompt that are filled in when it is about to be sent. Last what is left out of a prompt that is too long.
-"""
+"""The words of prompts on results: metrics, feedback, failures and advice. Makes texts from outside safe to show."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from statistics import correlation
 
 from behavesim.base.text import shorten, storable
-from behavesim.base.tokens import estimate_tokens
-from behavesim.state.events import CandidateId, Prompt, Rejected, Tuning
+from behavesim.state.events import CandidateId, Rejected, Tuning
 from behavesim.state.members import Member, Note
 from behavesim.state.state import RunState
 from behavesim.task import Metrics
@@ -117,14 +111,9 @@ def what_became(hint: Note) -> str:
 
 def with_advice(text: str, state: RunState, candidate: CandidateId) -> str:
     """Return the text of a candidate's prompt with the advice in force for that candidate at its end."""
-    own = _advice(state, candidate)
-    return text.removesuffix(own) + own  # a prompt that was salvaged has it already
-
-
-def _advice(state: RunState, candidate: CandidateId) -> str:
-    """Return the end of a candidate's prompt, the advice in force; "" if there is none."""
     said = "".join(f"\n- {prose(each.text)}" for each in state.advice if each.is_in_force(candidate))
-    return said and f"\n\nAdvice of the person who runs this search:{said}"
+    own = said and f"\n\nAdvice of the person who runs this search:{said}"
+    return text.removesuffix(own) + own  # a prompt that was salvaged has it already
 
 
 def prose(text: str, longest: int | None = None) -> str:
@@ -158,88 +147,3 @@ _UNWANTED = {code: None for code in (*range(32), *range(127, 160)) if chr(code) 
 def sendable(text: str) -> str:
     """Return a text without control characters but line feeds and tabs, and with U+FFFD for lone surrogates."""
     return storable(text.replace("\r\n", "\n").replace("\r", "\n")).translate(_UNWANTED)
-
-
-# The parts of a text that follow from the run's state or behaviours, by their names in `wording.PARTS`.
-DEFERRED = ("surroundings", "leader", "run", "tried", "failures", "behaviour", "goal")
-# The part that tells prompts with equal programs apart, filled in last.
-ANGLE = "angle"
-# Words for each part of DEFERRED that was left out of a prompt; the part that is left out first comes first.
-LEFT_OUT = {
-    "angle": "angle",
-    "tried": "ideas tried",
-    "failures": "recent failures",
-    "behaviour": "behaviour",
-    "leader": "the best program",
-    "run": "the run so far",
-}
-
-
-def place(name: str) -> str:
-    """Return the mark for the part of this name in a text: the name between null characters, which no program has."""
-    return f"\0{name}\0"
-
-
-def has_place(text: str, *names: str) -> bool:
-    """Whether a text has a place for at least one of these parts."""
-    return any(place(name) in text for name in names)
-
-
-def fill_places(text: str, parts: Mapping[str, str]) -> str:
-    """Return a text with each part in its place, by name; a paragraph that is only an empty part is left out."""
-    for name, part in parts.items():
-        said, here = sendable(part), place(name)
-        if not said:
-            alone = f"\n\n{here}"
-            text = text.replace(f"{alone}\n\n", "\n\n").removeprefix(f"{here}\n\n").removesuffix(alone)
-        text = text.replace(here, said)
-    return text
-
-
-def without_placeholders(text: str) -> str:
-    """Return a prompt's text without its places for DEFERRED: it then says nothing of the run."""
-    return fill_places(text, {**dict.fromkeys((*DEFERRED, ANGLE), ""), "goal": "better"})
-
-
-def fill_within_budget(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens: int | None) -> Prompt:
-    """Return a prompt with parts in their places, as many as fit a budget of tokens; None allows any length."""
-    # `parts` are functions, since some take long: those without a place in the text are not called. What LEFT_OUT names
-    # first is left out first. A prompt that is too long even without all of them is returned so.
-    said = {name: part() for name, part in parts.items() if has_place(prompt.text, name)}
-    shorter = [(what, {name: ""}) for name, what in LEFT_OUT.items() if name in said]
-    text, left_out = fit_to_budget(lambda known: fill_places(prompt.text, known), said, shorter, tokens)
-    return replace(prompt, text=text, left_out=(*prompt.left_out, *left_out))
-
-
-# The parts of a prompt's text by their names in `wording.PARTS`.
-Parts = Mapping[str, str]
-# What is left out, in words, and the parts (by name) that take the place of longer ones.
-Shorter = tuple[str, Parts]
-
-
-def fit_to_budget(
-    write: Callable[[Parts], str], parts: Parts, shorter: Iterable[Shorter], tokens: int | None
-) -> tuple[str, tuple[str, ...]]:
-    """Return the text that `write` makes of parts, and in words what was left out of it to fit a budget of tokens."""
-    # `shorter`, the least important first, is read only until the text fits. What does not shorten the text is not
-    # named. The text may still be too long at the end.
-    text, left_out = write(parts), list[str]()
-    for what, less in shorter if tokens is not None else ():
-        if fits(text, tokens):
-            break
-        parts = {**parts, **less}
-        if len(shortened := write(parts)) < len(text):
-            text = shortened
-            left_out.append(what)
-    return text, tuple(dict.fromkeys(left_out))
-
-
-def fits(text: str, tokens: int | None) -> bool:
-    """Whether a prompt fits a budget of tokens, by the estimate of `estimate_tokens`; None allows any length."""
-    return tokens is None or estimate_tokens(text) <= tokens
-
-
-def cut_to_tokens(source: str, share: float) -> str:
-    """Return the first lines of a program, a `share` (0 to 1) rounded down, at least one, and "…" as the last line."""
-    lines = source.splitlines()
-    return "\n".join([*lines[: max(1, int(share * len(lines)))], "…"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -14,19 +14,9 @@ from behavesim.programs.answer import add_fence
 from behavesim.programs.functions import without_docstrings
 from behavesim.prompts.behaviour_diff import behaviour_in_words
 from behavesim.prompts.feedback import (
-    ANGLE,
-    DEFERRED,
     FEEDBACK_SHOWN,
-    LEFT_OUT,
     OTHERS_FEEDBACK,
-    Shorter,
-    cut_to_tokens,
     feedback_in_words,
-    fill_within_budget,
-    fit_to_budget,
-    fits,
-    has_place,
-    place,
     prose,
     quote_lines,
     sendable,
@@ -100,14 +90,14 @@ class Prompts:
         # a wording of one's own may leave the contract out, and then no docstring is to spare
         documented = task.template if settings.prompts == "full" else ""
         said = {
-            **{each: place(each) if says else "" for each in DEFERRED},
+            **{each: placeholder(each) if says else "" for each in DEFERRED},
             "description": sendable(task.description),
             "about": " ".join(sendable(task.description).strip().split("\n\n")[0].split()),
             "contract": _contract(settings, task),
             "template": add_fence(sendable(without_docstrings(task.template, documented)), answering.label),
             "entry_point": task.entry_point,
             "form": answering.form,
-            "angle": place(ANGLE) if settings.prompt_angles and settings.prompts != "paper" else "",
+            "angle": placeholder(ANGLE) if settings.prompt_angles and settings.prompts != "paper" else "",
             "base": "the program above",  # of first prompts; the others say it themselves
             "files": answering.files,
         }
@@ -164,14 +154,14 @@ class Prompts:
         is_reached = says and operator in FINDS_FAULTS and bool(programs)
         return "reached" if is_reached and self.objective.is_reached(programs[-1].score) else operator
 
-    def completed(self, asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours) -> Asked | NoteAsked:
+    def complete(self, asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours) -> Asked | NoteAsked:
         """Return a request as it can be sent: with what follows from the run's state and from behaviours.
 
         A request for a program ends with the advice in force. Raises TaskError as `InWords` does.
         """
         programs = asked.parents if isinstance(asked, Asked) else asked.about
         members = [state.members[each] for each in programs if each in state.members]
-        has_leader = has_place(asked.prompt.text, "leader")
+        has_leader = has_placeholder(asked.prompt.text, "leader")
         told = {
             "leader": lambda: (
                 leader_in_words(state, members, self._limit_s, self._code, self.is_tried_unseen) if members else ""
@@ -208,7 +198,7 @@ class Prompts:
 
     def _at_an_angle(self, prompt: Prompt, text: str, asked: Asked | NoteAsked, state: RunState) -> Prompt:
         """Return a prompt with an angle in its place, the first with which it equals no earlier prompt of the run."""
-        if not has_place(prompt.text, ANGLE) or isinstance(asked, NoteAsked):
+        if not has_placeholder(prompt.text, ANGLE) or isinstance(asked, NoteAsked):
             return fill_within_budget(prompt, {ANGLE: str}, None)
         for angle in self.wording.later_angles(text, asked.candidate + self.settings.seed, len(asked.parents)):
             angled = fill_within_budget(prompt, {ANGLE: partial(str, angle)}, self.settings.prompt_tokens)
@@ -263,8 +253,8 @@ class Prompts:
         """Return the prompt with the text `name` and these parts; other parts are blank. `operator` "" means `name`."""
         # If it would exceed `prompt_tokens`, parts are left out: those that any prompt can spare, then those of
         # `shorter`, then parts of the task. It may still be too long.
-        known = {**dict.fromkeys(PARTS, ""), **self.task, **_without_places(parts)}
-        less = ((what, _without_places(fewer)) for what, fewer in shorter)  # made only where the text is too long
+        known = {**dict.fromkeys(PARTS, ""), **self.task, **_without_placeholders(parts)}
+        less = ((what, _without_placeholders(fewer)) for what, fewer in shorter)  # made only where the text is too long
         least = chain(FIRST_LEFT_OUT, less, self._shorter_task())
         text, left_out = fit_to_budget(
             lambda known: self.wording.text(name, known), known, least, self.settings.prompt_tokens
@@ -306,9 +296,97 @@ def _contract(settings: Settings, task: Task) -> str:
             "\n- The machine tunes the numbers afterwards: invent the mechanism, and do not guess digits. "
             f"A comment such as `{comment}` gives the number of its line a range."
         )
-    return f"{said}{place('surroundings')}" if is_deferred else said
+    return f"{said}{placeholder('surroundings')}" if is_deferred else said
 
 
-def _without_places(parts: Mapping[str, str]) -> dict[str, str]:
+def _without_placeholders(parts: Mapping[str, str]) -> dict[str, str]:
     """Return parts without control characters: a model's or a person's text may hold a place, a program never."""
     return {part: sendable(text) for part, text in parts.items()}
+
+
+# A prompt has placeholders for what is filled in when it is sent, and is fitted to a budget of tokens.
+
+
+# The parts of a text that follow from the run's state or behaviours, by their names in `wording.PARTS`.
+DEFERRED = ("surroundings", "leader", "run", "tried", "failures", "behaviour", "goal")
+# The part that tells prompts with equal programs apart, filled in last.
+ANGLE = "angle"
+# Words for each part of DEFERRED that was left out of a prompt; the part that is left out first comes first.
+LEFT_OUT = {
+    "angle": "angle",
+    "tried": "ideas tried",
+    "failures": "recent failures",
+    "behaviour": "behaviour",
+    "leader": "the best program",
+    "run": "the run so far",
+}
+
+
+def placeholder(name: str) -> str:
+    """Return the mark for the part of this name in a text: the name between null characters, which no program has."""
+    return f"\0{name}\0"
+
+
+def has_placeholder(text: str, *names: str) -> bool:
+    """Whether a text has a place for at least one of these parts."""
+    return any(placeholder(name) in text for name in names)
+
+
+def fill_placeholders(text: str, parts: Mapping[str, str]) -> str:
+    """Return a text with each part in its place, by name; a paragraph that is only an empty part is left out."""
+    for name, part in parts.items():
+        said, here = sendable(part), placeholder(name)
+        if not said:
+            alone = f"\n\n{here}"
+            text = text.replace(f"{alone}\n\n", "\n\n").removeprefix(f"{here}\n\n").removesuffix(alone)
+        text = text.replace(here, said)
+    return text
+
+
+def without_placeholders(text: str) -> str:
+    """Return a prompt's text without its places for DEFERRED: it then says nothing of the run."""
+    return fill_placeholders(text, {**dict.fromkeys((*DEFERRED, ANGLE), ""), "goal": "better"})
+
+
+def fill_within_budget(prompt: Prompt, parts: Mapping[str, Callable[[], str]], tokens: int | None) -> Prompt:
+    """Return a prompt with parts in their places, as many as fit a budget of tokens; None allows any length."""
+    # `parts` are functions, since some take long: those without a place in the text are not called. What LEFT_OUT names
+    # first is left out first. A prompt that is too long even without all of them is returned so.
+    said = {name: part() for name, part in parts.items() if has_placeholder(prompt.text, name)}
+    shorter = [(what, {name: ""}) for name, what in LEFT_OUT.items() if name in said]
+    text, left_out = fit_to_budget(lambda known: fill_placeholders(prompt.text, known), said, shorter, tokens)
+    return replace(prompt, text=text, left_out=(*prompt.left_out, *left_out))
+
+
+# The parts of a prompt's text by their names in `wording.PARTS`.
+Parts = Mapping[str, str]
+# What is left out, in words, and the parts (by name) that take the place of longer ones.
+Shorter = tuple[str, Parts]
+
+
+def fit_to_budget(
+    write: Callable[[Parts], str], parts: Parts, shorter: Iterable[Shorter], tokens: int | None
+) -> tuple[str, tuple[str, ...]]:
+    """Return the text that `write` makes of parts, and in words what was left out of it to fit a budget of tokens."""
+    # `shorter`, the least important first, is read only until the text fits. What does not shorten the text is not
+    # named. The text may still be too long at the end.
+    text, left_out = write(parts), list[str]()
+    for what, less in shorter if tokens is not None else ():
+        if fits(text, tokens):
+            break
+        parts = {**parts, **less}
+        if len(shortened := write(parts)) < len(text):
+            text = shortened
+            left_out.append(what)
+    return text, tuple(dict.fromkeys(left_out))
+
+
+def fits(text: str, tokens: int | None) -> bool:
+    """Whether a prompt fits a budget of tokens, by the estimate of `estimate_tokens`; None allows any length."""
+    return tokens is None or estimate_tokens(text) <= tokens
+
+
+def cut_to_tokens(source: str, share: float) -> str:
+    """Return the first lines of a program, a `share` (0 to 1) rounded down, at least one, and "…" as the last line."""
+    lines = source.splitlines()
+    return "\n".join([*lines[: max(1, int(share * len(lines)))], "…"])

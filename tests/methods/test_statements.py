@@ -180,7 +180,7 @@ def test_candidates_that_share_programs_are_asked_in_other_words(method: str, sa
             state.last_asked = None  # nothing that was asked before is asked again
             wanted = deciding.ask(state, UNREAD, event.candidate)
             assert isinstance(wanted, Asked)
-            assert deciding.prompts.completed(wanted, state, UNREAD) == event
+            assert deciding.prompts.complete(wanted, state, UNREAD) == event
             firsts += event.candidate != first
         asked[event.candidate] = event
     assert firsts, "a person's program takes the first place of some"

@@ -10,8 +10,7 @@ from pathlib import Path
 from behavesim.engine.admission import settings_from_person
 from behavesim.methods.set_search import describe_wanted, lacks
 from behavesim.programs.answer import add_fence
-from behavesim.prompts.feedback import without_placeholders
-from behavesim.prompts.prompts import Prompts
+from behavesim.prompts.prompts import Prompts, without_placeholders
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, NoteAsked, Prompt, Rejected, Reply
 from behavesim.state.members import Member, Note
@@ -69,7 +68,7 @@ def specimens(asking: Prompts, state: RunState | None = None) -> Iterator[tuple[
         asked = Asked(
             14, shown, None, replace(prompt, text=prompt.text if state else without_placeholders(prompt.text))
         )
-        done = asking.completed(asked, state or RunState(asking.objective), Behaviours())
+        done = asking.complete(asked, state or RunState(asking.objective), Behaviours())
         assert isinstance(done, Asked)
         yield name, done.prompt
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.engine.admission import settings_from_person
-from behavesim.prompts.feedback import (
-    FEEDBACK_SHOWN,
-    METRICS_SHOWN,
-    fill_places,
-    fill_within_budget,
-    metrics_in_words,
-    place,
-    quote_lines,
-)
-from behavesim.prompts.prompts import Prompts
+from behavesim.prompts.feedback import FEEDBACK_SHOWN, METRICS_SHOWN, metrics_in_words, quote_lines
+from behavesim.prompts.prompts import Prompts, fill_placeholders, fill_within_budget, placeholder
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member
@@ -38,7 +30,7 @@ def evaluated(folder: Path, **settings: object) -> Prompts:
 def completed(prompts: Prompts, asked: Asked, *failures: Rejected) -> str:
     state = RunState(prompts.objective)
     state.tried.failures.extend(Failed((), each) for each in failures)
-    found = prompts.completed(asked, state, Behaviours())
+    found = prompts.complete(asked, state, Behaviours())
     assert isinstance(found, Asked | NoteAsked)
     return found.prompt.text
 
@@ -84,7 +76,7 @@ def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
     assert metrics_in_words(many).count(",") == METRICS_SHOWN
     assert metrics_in_words({"combined_score": 1.5}, 1.5) == ""
     assert metrics_in_words({"private.most": 7.0, "private_note": 2.0, "size": 3.0}) == "Metrics: size 3."
-    shown = quote_lines(f"```python\n{place('failures')}{'x' * 5000}", FEEDBACK_SHOWN)
+    shown = quote_lines(f"```python\n{placeholder('failures')}{'x' * 5000}", FEEDBACK_SHOWN)
     assert len(shown) < FEEDBACK_SHOWN + 20
     assert "`" not in shown and "\0" not in shown
     assert (
@@ -100,6 +92,6 @@ def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
 def test_a_place_is_filled_once_and_an_empty_part_takes_its_paragraph_along() -> None:
     nowhere = fill_within_budget(Prompt("a\n\nb", "improve"), {"run": lambda: 1 / 0}, None)  # type: ignore[dict-item,return-value]
     assert nowhere.text == "a\n\nb"
-    text = f"{place('run')}\n\na\n\n{place('tried')}\n\nb: {place('failures')}"
-    assert fill_places(text, {"run": "", "tried": "", "failures": ""}) == "a\n\nb: "
-    assert fill_places(text, {"run": "x\0\x1b", "tried": "y", "failures": ""}) == "x\n\na\n\ny\n\nb: "
+    text = f"{placeholder('run')}\n\na\n\n{placeholder('tried')}\n\nb: {placeholder('failures')}"
+    assert fill_placeholders(text, {"run": "", "tried": "", "failures": ""}) == "a\n\nb: "
+    assert fill_placeholders(text, {"run": "x\0\x1b", "tried": "y", "failures": ""}) == "x\n\na\n\ny\n\nb: "

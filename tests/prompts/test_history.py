@@ -301,7 +301,7 @@ def test_no_text_from_outside_brings_a_control_character_or_a_place_into_a_promp
     note = Note(NoteAsked(0, (1, 2), Prompt("", "short-term-reflection")), Reply(thought, "m"))
     for asking in ASKING:
         for prompt in (asking.hinted("improve", pair, hint), asking.summary("long-term-reflection", hint, [note])):
-            asked = asking.completed(Asked(14, (1, 2), None, prompt), state, Behaviours())
+            asked = asking.complete(Asked(14, (1, 2), None, prompt), state, Behaviours())
             assert isinstance(asked, Asked)
             for rejected in (failed, replace(failed, source="")):
                 assert not unwanted(asking.repair(asked, message, rejected).prompt.text + asked.prompt.text)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import behavesim as bs
 from behavesim.engine.admission import settings_from_person
 from behavesim.prompts.behaviour_diff import first_difference
-from behavesim.prompts.feedback import place
-from behavesim.prompts.prompts import Prompts
+from behavesim.prompts.prompts import Prompts, placeholder
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked
@@ -26,7 +25,7 @@ from tests.engine.toys import Toy
 from tests.methods.runs import events_of
 
 TSP = TaskReference("tsp").load()
-PLACE = place("behaviour")
+PLACE = placeholder("behaviour")
 DECISIONS = st.lists(st.integers(0, 3), min_size=1, max_size=8)
 
 
@@ -64,7 +63,7 @@ def told(
     state.members = dict(enumerate(members))
     state.tried.ran = 2
     asked = Asked(7, (0, 1), None, prompts.showing_programs("improve", members))
-    text = prompts.completed(asked, state, Known(tuple(worse), tuple(better))).prompt.text
+    text = prompts.complete(asked, state, Known(tuple(worse), tuple(better))).prompt.text
     assert PLACE not in text
     return next((line for line in text.splitlines() if line.startswith("What they do")), "")
 

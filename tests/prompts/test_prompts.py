@@ -18,8 +18,7 @@ from behavesim.programs.answer import fenced_blocks
 from behavesim.programs.extract import extract
 from behavesim.programs.functions import without_docstrings
 from behavesim.programs.reading import FunctionForm, Request
-from behavesim.prompts.feedback import without_placeholders
-from behavesim.prompts.prompts import Prompts
+from behavesim.prompts.prompts import Prompts, without_placeholders
 from behavesim.prompts.shown import describe_gap
 from behavesim.prompts.wording import PARTS, SHIPPED, Wording, wording_hash
 from behavesim.state.events import Asked, Evaluated, Rejected, Reply

@@ -126,7 +126,7 @@ def test_what_the_evaluation_of_the_first_program_taught_is_said(tmp_path):
     for metrics, said in ((known, True), ({}, False)):
         state.template = Member(-1, task.template, 0.5, 0.5, metrics=metrics)
         asked = Asked(0, (-1,), None, prompts.showing_template("template", 0, state.template))
-        text = prompts.completed(asked, state, Behaviours()).prompt.text
+        text = prompts.complete(asked, state, Behaviours()).prompt.text
         assert ("the functions of the first program are called 3113 times" in text) == said
         assert ("the standard library of Python 3.11, and numpy, scipy." in text) == said
         assert text.count("may import") == 1

@@ -36,8 +36,7 @@ from behavesim.engine.admission import refuse_gapless, refuse_unpriced, refuse_u
 from behavesim.engine.build import Launch, evaluate_template, first_prompt, judge_of
 from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.methods.method import method_of, method_type
-from behavesim.prompts.feedback import without_placeholders
-from behavesim.prompts.prompts import Prompts
+from behavesim.prompts.prompts import Prompts, without_placeholders
 from behavesim.proposers.prices import PriceList, Prices
 from behavesim.proposers.proposer import models_asked, proposer_type, takes_notes
 from behavesim.sandbox.limits import Limits
