@@ -14,13 +14,14 @@ import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.task import Solution
-from behavesim.task.verdict import Failure
+from behavesim.task.verdict import Failure, Solved
 
 # Start of a frame: the bytes that follow it, and the bytes of the header.
 PREFIX = struct.Struct("<II")
@@ -117,12 +118,15 @@ def decode(frame: bytes | memoryview, instances: int) -> tuple[Solution, ...] | 
     _refuse(f"its header describes neither {instances} solutions nor a failure")
 
 
-def read_frame(frame: bytes | memoryview, instances: int) -> tuple[Solution, ...] | Failure:
-    """Return what `decode` returns; for bytes that it refuses, a failure with the reason "output"."""
+def read_solutions(
+    frame: bytes | memoryview, instances: int, cpu_s: float = 0.0, counted_s: float | None = None
+) -> Solved | Failure:
+    """Return the solutions in a whole frame, or the failure: "output" for bytes that `decode` refuses."""
     try:
-        return decode(frame, instances)
+        held = decode(frame, instances)
     except FrameError as error:
-        return Failure("output", str(error))
+        return Failure("output", str(error), cpu_s)
+    return replace(held, cpu_s=cpu_s) if isinstance(held, Failure) else Solved(held, cpu_s, counted_s)
 
 
 def encode_answer(answer: object, limit: int) -> bytes:

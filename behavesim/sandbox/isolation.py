@@ -106,7 +106,10 @@ def _within_wall(level: str, bare: Confinement, outside: Mapping[str, Any]) -> t
 
 
 def find(
-    confinement: C, trial: Trial, reaching_outside: Sequence[Attempt], outside: Mapping[str, Any] = MappingProxyType({})
+    confinement: C,
+    test: SelfTest,
+    reaching_outside: Sequence[Attempt],
+    outside: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[str, C]:
     """Try each layer; return the level, one of LEVELS, and the confinement without the layers that do not hold.
 
@@ -117,12 +120,12 @@ def find(
     landlock, calls = confinement.landlock, confinement.calls
     bare = replace(confinement, landlock=None, calls=None)
     holds = {
-        "landlock": landlock is not None and prevents(replace(bare, landlock=landlock), trial.landlock),
-        "seccomp": calls is not None and prevents(replace(bare, calls=calls), trial.seccomp),
-        "namespaces": confinement.own_pids is not None and prevents(bare, (*reaching_outside, trial.namespaces)),
+        "landlock": landlock is not None and prevents(replace(bare, landlock=landlock), test.landlock),
+        "seccomp": calls is not None and prevents(replace(bare, calls=calls), test.seccomp),
+        "namespaces": confinement.own_pids is not None and prevents(bare, (*reaching_outside, test.namespaces)),
     }
     # namespaces alone raise no level: they hide neither files nor the kernel's calls
-    level = trial.levels[holds["landlock"] + holds["seccomp"] + all(holds.values())]
+    level = test.levels[holds["landlock"] + holds["seccomp"] + all(holds.values())]
     level, walls = _within_wall(level, bare, outside)
     return level, replace(
         bare,
@@ -231,7 +234,7 @@ def _unshare() -> None:
 
 
 @dataclass(frozen=True)
-class Trial:
+class SelfTest:
     """What the layers of a profile must prevent, and its level by how many of Landlock, seccomp and all three hold."""
 
     landlock: Sequence[Attempt]
@@ -240,14 +243,14 @@ class Trial:
     levels: Sequence[str]
 
 
-OF_FUNCTIONS = Trial(
+OF_FUNCTIONS = SelfTest(
     landlock=(_list_root, _make_file),
     seccomp=(socket.socket, _fork, _signal_parent),
     namespaces=Path("/proc/self").stat,
     levels=("process", "partial", "strong", "strong+"),
 )
 # A tree has a view of its own of /proc. Without namespaces it can read files.
-OF_TREES = Trial(
+OF_TREES = SelfTest(
     landlock=(_write_setting,),
     seccomp=(_internet, _unshare),
     namespaces=_write_outside,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import socket
@@ -35,6 +36,8 @@ from behavesim.task import Split, Task, TaskReference
 from behavesim.task.verdict import Block, Failure, Sent, Verdict
 from behavesim.trajectory import Behaviour
 
+# Bytes of an answer that are read ahead; a referee waits while there are twice as many.
+_BUFFERED = 1 << 20
 # What a referee says of a program, or the program's failure; and the trajectories as `trajectory.pack` writes them.
 RefereeReply = tuple[dict[str, Any] | Failure, bytes | memoryview]
 
@@ -148,7 +151,7 @@ class RefereePool:
         return referee
 
 
-class _Referee(asyncio.Protocol):
+class _Referee:
     """One referee: a process that answers one request after another through a socket.
 
     `life` ends with the process and says how that ended; cancelling it kills the process.
@@ -158,88 +161,74 @@ class _Referee(asyncio.Protocol):
         with open_socket_pair() as pair:  # which closes only sockets that are not detached
             self._socket, child_socket = (socket.socket(fileno=each.detach()) for each in pair)
         self._clock = clock
-        self._transport: asyncio.Transport | None = None
-        self._data = bytearray()
-        self._answer: asyncio.Future[bytes] | None = None
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._pid = 0
         self._without_s = 0.0  # for which it had no core until its last long request, or its start
         self.life = asyncio.create_task(server.fork_answerer(child_socket))
-        # not left to the socket: a process that `score` started may hold the other end open
-        self.life.add_done_callback(lambda _: self.connection_lost(None))
 
     async def begin(self) -> None:
         """Wait until the process is there; raises SandboxError if it is not."""
-        try:
-            self._socket.setblocking(False)
-            await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=self._socket)
-            self._pid = int(await self._answer_to(encode_source("")))
-        except ConnectionError:
-            raise ZygoteDied(f"the process that scores does not start: {await self.life}") from None
+        self._socket.setblocking(False)
+        self._streams = await asyncio.open_unix_connection(sock=self._socket, limit=_BUFFERED)
+        answer = await self._answer_to(encode_source(""), math.inf)
+        if not isinstance(answer, bytes):
+            raise ZygoteDied(f"the process that scores does not start: {answer}")
+        self._pid = int(answer)
 
     async def ask(self, request: bytes, limits: Limits) -> RefereeReply | ProcessEnd:
         """Return the reply, which is a failure if its time by the clock is over, or how the process ended before."""
-        answer = self._answer_to(request)
-        if not await self._in_time(answer, limits.score_wall_s):
-            return _costly(f"is not done after {limits.score_wall_s:g} s by the clock")
-        if answer.exception() is None:
-            return read_reply(answer.result())
         try:
-            return await self.life
+            answer = await self._answer_to(request, limits.score_wall_s)
         except ZygoteDied:  # the server of all referees, and this one with it
             return ProcessEnd(0, signal.SIGKILL, "", 0.0, 0)
+        if answer is None:
+            return _costly(f"is not done after {limits.score_wall_s:g} s by the clock")
+        return answer if isinstance(answer, ProcessEnd) else read_reply(answer)
 
     def end(self) -> None:
-        """Kill the process, if it lives; nobody waits for an answer any more."""
+        """Kill the process, if it lives."""
         self.life.cancel()
-        if self._answer is not None:
-            self._answer.cancel()
-        if self._transport is None:
+        if self._streams is None:
             self._socket.close()
         else:
-            self._transport.abort()  # which closes it in the loop's own time
+            self._streams[1].transport.abort()  # which closes it in the loop's own time
 
-    async def _in_time(self, answer: asyncio.Future[bytes], limit_s: float) -> bool:
+    async def _answer_to(self, message: bytes, limit_s: float) -> bytes | ProcessEnd | None:
+        """Send a message, and return the answer's body, or how the process ended before; None if the time is over."""
+        assert self._streams is not None, "it has begun"
+        reader, writer = self._streams
+        writer.write(message)
+        answer = asyncio.create_task(_read_body(reader))
+        try:
+            if not await self._in_time(answer, limit_s):
+                return None
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                if answer.done():
+                    return answer.result()
+            return await self.life
+        finally:
+            answer.cancel()
+
+    async def _in_time(self, answer: asyncio.Task[bytes], limit_s: float) -> bool:
         """Wait until the answer is there or the process has ended; False if its time by the clock is over before."""
-        # Time without a core does not count, up to nine times the limit.
+        # Time without a core does not count, up to nine times the limit. The end of the process is not left to the
+        # socket: a process that `score` started may hold the other end open.
         began, granted_s = self._clock(), 0.0
         wait_s = limit_s
         while wait_s > 0:
             with suppress(TimeoutError):
                 async with self._clock.timeout(wait_s):
-                    await asyncio.wait([answer])
+                    await asyncio.wait([answer, self.life], return_when=asyncio.FIRST_COMPLETED)
                     return True
             before_s, self._without_s = self._without_s, seconds_without_a_core(self._pid)
             granted_s += self._without_s - before_s
             wait_s = min(limit_s + granted_s, 10 * limit_s) - (self._clock() - began)
         return False
 
-    def _answer_to(self, message: bytes) -> asyncio.Future[bytes]:
-        """Send a message, and return the body of the one that comes next; ConnectionError if none can come."""
-        self._answer = asyncio.get_running_loop().create_future()
-        if self._transport is None or self._transport.is_closing():
-            self._answer.set_exception(ConnectionError("the referee ended"))
-        else:
-            self._transport.write(message)
-        return self._answer
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
-        self._transport = transport  # type: ignore[assignment]  # a socket's can write
-
-    def data_received(self, data: bytes) -> None:
-        """Take what comes; once a message is whole, it is the answer."""
-        self._data += data
-        if len(self._data) < SIZE.size or self._answer is None or self._answer.done():
-            return
-        (size,) = SIZE.unpack_from(self._data)
-        if len(self._data) >= SIZE.size + size:
-            self._answer.set_result(bytes(self._data[SIZE.size : SIZE.size + size]))
-            del self._data[: SIZE.size + size]
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Let nobody wait for an answer that cannot come."""
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(ConnectionError("the referee ended"))
+async def _read_body(reader: asyncio.StreamReader) -> bytes:
+    (size,) = SIZE.unpack(await reader.readexactly(SIZE.size))
+    return await reader.readexactly(size)
 
 
 def read_reply(body: bytes) -> RefereeReply:
@@ -311,7 +300,7 @@ class SandboxJudge:
         sent = await self.sandbox.send(source, postponed, block)
         if isinstance(sent, Failure):
             return sent
-        told, trajectories = await self._asked(sent, VERDICT, block)
+        told, trajectories = await self._ask_referee(sent, VERDICT, block)
         if isinstance(told, Failure):
             return replace(told, cpu_s=sent.cpu_s)
         # as they came: the journal keeps these bytes, and only a method that compares decodes them, in its own thread
@@ -326,12 +315,12 @@ class SandboxJudge:
         sent = await self.sandbox.send(source)
         if isinstance(sent, Failure):
             return sent
-        told, _ = await self._asked(sent, IMPROVE)
+        told, _ = await self._ask_referee(sent, IMPROVE)
         if isinstance(told, Failure):
             return replace(told, cpu_s=sent.cpu_s)
         return Improved(sent.cpu_s, tuple(told["scores"]), tuple(told["improved"]), told["improving_s"])
 
-    async def _asked(self, sent: Sent, kind: bytes, block: Block | None = None) -> RefereeReply:
+    async def _ask_referee(self, sent: Sent, kind: bytes, block: Block | None = None) -> RefereeReply:
         if sent.instances != (self._referees.instances if block is None else block.size):
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         request, share = (kind, 1.0) if block is None else (encode_block(block), block.share)

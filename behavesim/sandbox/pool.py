@@ -20,7 +20,7 @@ from typing import Protocol, Self
 from behavesim.base.errors import SandboxError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import RawResult, ZygoteDied, ZygoteSupervisor, open_socket_pair
-from behavesim.sandbox.frames import read_frame
+from behavesim.sandbox.frames import read_solutions
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS, MOST_FILES, MOST_PROCESSES
 from behavesim.sandbox.limits import MEGABYTE, Limits
@@ -197,7 +197,7 @@ class ZygoteRunner:
 # Share of the machine's cores that others keep busy, from which a program's CPU time may be longer for it.
 #
 # Beside other work a compilation of numba took up to 1.6 times as long here, in CPU time; the machine had two cores.
-_MUCH = 0.1
+_BUSY_SHARE = 0.1
 
 
 class MachineLoad:
@@ -206,18 +206,18 @@ class MachineLoad:
     def __init__(self, statistics: Path = Path("/proc/stat")) -> None:
         """Begin to watch; `statistics` is where the kernel says how long the cores have worked."""
         self._statistics = statistics
-        self._began, self._before = monotonic(), _work(statistics)
+        self._began, self._before = monotonic(), _cores_and_work(statistics)
 
     def were_busy(self, own_s: float) -> bool:
         """Whether others surely kept more than a tenth of the cores busy; `own_s` is the program's own CPU time."""
-        before, now = self._before, _work(self._statistics)
+        before, now = self._before, _cores_and_work(self._statistics)
         if before is None or now is None:
             return False
         cores, busy_s = now
-        return busy_s - before[1] - own_s > _MUCH * cores * (monotonic() - self._began)
+        return busy_s - before[1] - own_s > _BUSY_SHARE * cores * (monotonic() - self._began)
 
 
-def _work(statistics: Path) -> tuple[int, float] | None:
+def _cores_and_work(statistics: Path) -> tuple[int, float] | None:
     """Return the number of cores, and how long they have worked since the machine started, all together (s).
 
     None if a file such as /proc/stat cannot be read or has another form.
@@ -342,29 +342,18 @@ class ProgramPool:
         if block is not None:
             limits, instances = limits.times(block.share), block.size
         ran = await run_until_certain(self.runner, limits, source, postponed, may_signal, block)
-        return read_sent(ran, limits, instances)
+        frame = frame_of(ran, limits)
+        if isinstance(frame, Failure):
+            return replace(frame, cpu_s=ran.cpu_s)
+        ending = (*ran.program_ends, ran.end)[0]
+        return Sent(frame, instances, ran.cpu_s, limits.charged_s(ending.cpu_s, ending.first_s))
 
     async def evaluate(self, source: str, postponed: Postponed = unnoticed, /) -> Solved | Failure:
         """Run one program as `send` does, and return its solutions, read in this process, or its failure."""
         sent = await self.send(source, postponed)
-        return sent if isinstance(sent, Failure) else read_solutions(sent)
-
-
-def read_sent(ran: RawResult, limits: Limits, instances: int) -> Sent | Failure:
-    """Return the bytes that a program sent, or its failure if it ended badly; `instances` solutions are expected."""
-    found = frame_of(ran, limits)
-    if isinstance(found, Failure):
-        return replace(found, cpu_s=ran.cpu_s)
-    ending = (*ran.program_ends, ran.end)[0]
-    return Sent(found, instances, ran.cpu_s, limits.charged_s(ending.cpu_s, ending.first_s))
-
-
-def read_solutions(sent: Sent) -> Solved | Failure:
-    """Return the solutions in what a program sent, or the failure; its reason is "output" if it cannot be read."""
-    held = read_frame(sent.data, sent.instances)
-    if isinstance(held, Failure):
-        return replace(held, cpu_s=sent.cpu_s)
-    return Solved(held, sent.cpu_s, sent.counted_s)
+        if isinstance(sent, Failure):
+            return sent
+        return read_solutions(sent.data, sent.instances, sent.cpu_s, sent.counted_s)
 
 
 def frame_of(ran: RawResult, limits: Limits) -> bytes | Failure:
@@ -377,7 +366,7 @@ def frame_of(ran: RawResult, limits: Limits) -> bytes | Failure:
             return failed_again(failed)
     if ran.frame is None and ran.end.killed not in ("memory", "processes", "files"):
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
-    return _ended_badly(ran.end, limits) or ran.frame or _left(0)
+    return _ended_badly(ran.end, limits) or ran.frame or _exited(0)
 
 
 def _ended_badly(ending: ProcessEnd, limits: Limits) -> Failure | None:
@@ -416,10 +405,10 @@ def _ended_badly(ending: ProcessEnd, limits: Limits) -> Failure | None:
         is_near = ending.peak_bytes > 0.75 * limits.memory
         near = f", near its limit of {limits.memory_mb} MB of memory" if is_near else ""
         return Failure("crash", f"the program's process was killed by {name}{near}")
-    return _left(code) if code else None
+    return _exited(code) if code else None
 
 
-def _left(code: int) -> Failure:
+def _exited(code: int) -> Failure:
     return Failure("exit", f"the program called os._exit({code})")
 
 

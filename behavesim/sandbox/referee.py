@@ -31,7 +31,7 @@ import numpy as np
 from behavesim.base.errors import SandboxError, TaskError
 from behavesim.sandbox import messages, processes
 from behavesim.sandbox.forking import ForkServer, Progress, prepare_for_forks
-from behavesim.sandbox.frames import as_message, read_frame
+from behavesim.sandbox.frames import as_message, read_solutions
 from behavesim.sandbox.layers import Confinement
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.messages import Ready, RefereeAssignment, encode_pair, line, send_errors
@@ -96,14 +96,14 @@ class Scorer:
         if block is not None:
             at = block.first - len(instances)
             instances = self._further[at : at + block.size]
-        solved = self._read(frame, len(instances))
+        solved = read_solutions(frame, len(instances))
         verdict = solved if isinstance(solved, Failure) else verdict_on(self.task, instances, solved, block is None)
         if isinstance(verdict, Failure):
             return encode_pair(_encoded(verdict), b"")
         return encode_pair(_encoded(verdict), pack(verdict.trajectories))
 
     def _improve(self, frame: bytes | memoryview) -> bytes:
-        solved = self._read(frame, len(self._instances))
+        solved = read_solutions(frame, len(self._instances))
         plain = solved if isinstance(solved, Failure) else verdict_on(self.task, self._instances, solved)
         if isinstance(plain, Failure) or isinstance(solved, Failure):
             return _encoded(plain)
@@ -124,10 +124,6 @@ class Scorer:
             said = f"`improve` of task {self.task.name!r} spoils a valid solution: {improved.message}"
             return json.dumps({"task_error": said}).encode()
         return json.dumps({"scores": plain.scores, "improved": improved.scores, "improving_s": improving_s}).encode()
-
-    def _read(self, frame: bytes | memoryview, instances: int) -> Solved | Failure:
-        held = read_frame(frame, instances)
-        return held if isinstance(held, Failure) else Solved(held, 0.0)
 
 
 def verdict_on(task: Task, instances: Sequence[Any], solved: Solved, is_compared: bool = True) -> Verdict | Failure:
