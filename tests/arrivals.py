@@ -62,7 +62,7 @@ async def story(method: str, order: random.Random | None) -> Story:
     """A run of a method in which replies and verdicts arrive in this order."""
     settings, journal = {**SETTINGS, "method": method}, MemoryJournal()
     run = await search(journal, settings, proposer=TwinsProposer(delay=order))
-    run._trials._judge = TellingJudge(run._trials._task, order, 3)
+    run._evaluations.judge = TellingJudge(run._evaluations.task, order, 3)
     await run.run()
     kinds = (*DECISIONS, Responded, Evaluated, Rejected)
     events = sorted((event for event in journal.events() if isinstance(event, kinds)), key=_place)

@@ -16,12 +16,10 @@ from urllib.parse import urlsplit
 from behavesim import __version__
 from behavesim.base.errors import BehavesimError, SandboxError, nearest
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.admission import settings_from_person
-from behavesim.engine.build import pool_of
 from behavesim.proposers.openai_settings import base_url, has_endpoint
 from behavesim.proposers.prices import PriceList, as_setting, name_of_list
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import TreePool
+from behavesim.sandbox.pool import Pool, TreePool
 from behavesim.task import TaskReference
 from behavesim.task.verdict import Failure
 
@@ -149,6 +147,5 @@ async def _evaluators() -> dict[str, str]:
 
 
 async def _sandbox() -> dict[str, str]:
-    task = TaskReference("tsp").load()
-    async with pool_of(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
+    async with Pool(TaskReference("tsp"), "search", workers=1, allow_weak_isolation=True) as pool:
         return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

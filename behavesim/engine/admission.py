@@ -27,7 +27,7 @@ from behavesim.prompts.wording import absolute_wording, wording_hash
 from behavesim.proposers.prices import PriceList, Prices, as_setting
 from behavesim.proposers.proposer import models_asked, proposer_type, takes_notes
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import TEMPLATE, TUNE, Asked, Evaluated, RunForked, RunStarted
+from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
 from behavesim.state.protocols import Judge
 from behavesim.state.settings import (
     changed_parts,
@@ -62,25 +62,19 @@ def refuse_unpriced(settings: Settings) -> None:
         raise UsageError(f"--max-cost cannot hold: the price of {models} is unknown; add {as_setting(unpriced[0])}")
 
 
-def refuse_unsteady(task: Task, instances: str) -> None:
+async def refuse_unsteady(settings: Settings, task: Task, instances: str) -> None:
     """Raise TaskError if the search's instances, made again, do not have the hash `instances`.
 
-    Then each process would score programs on other instances.
+    Then a resumed run would score programs on other instances. If the run costs money, another process makes them, too:
+    raises TaskError also if that cannot load the task.
     """
     if instances_hash(task, "search", anew=True) != instances:
         said = f"`instances('search')` of task {task.name!r} gives other instances on every call"
         raise TaskError(f"{said}; draw them from a fixed seed, such as np.random.default_rng(0)")
-
-
-async def refuse_unrepeatable(settings: Settings, task: Task, instances: str) -> None:
-    """Raise TaskError if a run that costs money could not be resumed, as another process makes other instances.
-
-    `instances` is the hash of the search's instances here. Tasks that come with this package are not tried: its tests
-    do that. Raises TaskError, too, if another process cannot load the task.
-    """
+    # a process takes up to a second; the tests of this package try the tasks that come with it
     is_tested = type(task).__module__.startswith(("behavesim_tasks.", "behavesim."))
     if is_tested or not proposer_type(settings.proposer).costs_money:
-        return  # it takes a process and up to a second
+        return
     if (await hashes_elsewhere(TaskReference(settings.task)))["search"] != instances:
         raise TaskError(f"task {task.name!r} cannot be searched: {differing_parts('search')}")
 
@@ -96,14 +90,10 @@ def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None
         raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
 
 
-def refuse_gapless(settings: Settings, task: Task) -> None:
-    """Raise UsageError if the run is to end within a gap and the task has none."""
+def refuse_unfit(settings: Settings, task: Task) -> None:
+    """Raise UsageError if the run is to end within a gap, or to race, and the task does not allow it."""
     if settings.until_gap is not None and not task.objective.best_known:
         raise UsageError(f"task {task.name!r} has no best known score to measure a gap from; leave until_gap out")
-
-
-def refuse_unraceable(settings: Settings, task: Task) -> None:
-    """Raise UsageError if the run is to race and the task, or its instances, do not allow it."""
     if not settings.race:
         return
     said, task_named = f"race = {settings.race}", f"task {task.name!r}"
@@ -172,36 +162,25 @@ def _kept_in_forks(settings: Settings) -> frozenset[str]:
     return frozenset({"task", "method", "race"} | method_type(settings.method).fixed_in_forks)
 
 
-def refuse_spent(source: str, fork: RunFolder, budget: int) -> None:
-    """Raise UsageError if a fork would have a smaller budget than the run that it copied has asked for already.
+def refuse_unfit_copy(source: str, fork: RunFolder, settings: Settings, task: Task) -> None:
+    """Raise UsageError if a fork cannot take over what the journal holds that it has a copy of.
 
-    `source` is that run's id; `fork` holds the copy of its journal. A fork takes over all candidates. Raises
-    JournalError if the copy cannot be read.
-    """
-    events = (event for _, _, event in read_events(fork.journal, only=(Asked,)))
-    asked = len({each.candidate for each in events if isinstance(each, Asked) and each.prompt.operator != TUNE})
-    if budget < asked:
-        raise UsageError(
-            f"run {source} has asked for {asked} programs, and a fork takes them all over: --budget {budget} is "
-            f"too small; give {asked} or more"
-        )
-
-
-def refuse_incomparable(fork: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError if a fork needs behaviour and one of the programs in its copied journal cannot be compared.
-
-    A run that does not compare may hold such programs; each later decision of the fork would fail because of them.
-    Raises JournalError if the copy cannot be read.
+    `source` is the id of the run that it copied. Its budget must not be smaller than what that has asked for already.
+    If it needs behaviour, each program must be comparable: a run that does not compare may hold others, and each later
+    decision would fail because of them. Raises JournalError if the copy cannot be read.
     """
     state = RunState(task.objective)
     known = Behaviours.of_run(settings, task, method_of_run(settings, task).uses_behaviour)
-    if not known.are_kept:
-        return
     for _, _, event in read_events(fork.journal):
         state.apply(event)
         known.apply(event, state.members)
+    if settings.budget < state.questions:
+        raise UsageError(
+            f"run {source} has asked for {state.questions} programs, and a fork takes them all over: --budget "
+            f"{settings.budget} is too small; give {state.questions} or more"
+        )
     evaluated = (*state.members, *(each.id for each in state.open.values() if each.is_feasible))
-    for candidate in evaluated:
+    for candidate in evaluated if known.are_kept else ():
         if why := known.why_incomparable(known.algorithm(candidate)):
             raise UsageError(f"a fork that compares behaviour cannot take candidate {candidate} over: {why}")
 

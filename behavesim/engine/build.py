@@ -21,13 +21,10 @@ from behavesim.engine.admission import (
     method_of_run,
     refuse_another_run,
     refuse_changes,
-    refuse_gapless,
-    refuse_incomparable,
     refuse_rescored,
-    refuse_spent,
+    refuse_unfit,
+    refuse_unfit_copy,
     refuse_unpriced,
-    refuse_unraceable,
-    refuse_unrepeatable,
     refuse_unsteady,
     refuse_unsuited,
     run_provenance,
@@ -48,7 +45,7 @@ from behavesim.proposers.prices import PriceList, Prices, name_of_list
 from behavesim.proposers.proposer import Proposer, ProposerContext, keeps_requests, proposer_of, proposer_type
 from behavesim.sandbox.judge import RefereePool, SandboxJudge
 from behavesim.sandbox.limits import Limits
-from behavesim.sandbox.pool import Pool, ProgramPool
+from behavesim.sandbox.pool import Pool
 from behavesim.sandbox.referee import COSTLY
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -82,10 +79,10 @@ if TYPE_CHECKING:
     from behavesim.cluster.runner import Cluster
 
 
-# The sandbox and the judge of a run, here or on a cluster, as its settings say.
+# The judge of a run and its sandbox, here or on a cluster, as its settings say.
 
 
-def pool_of(
+def judge_of(
     settings: Settings,
     task: Task,
     split: Split = "search",
@@ -94,46 +91,46 @@ def pool_of(
     clock: Heartbeat | None = None,
     tell: Callable[[str], None] = on_stderr,
     sights: list[Callable[[], str]] | None = None,
-) -> ProgramPool:
-    """Return the sandbox of a run: a context manager, not entered yet.
+) -> SandboxJudge | EvaluatorJudge:
+    """Return the judge of programs on the instances of a split, with its sandbox, both not entered yet.
 
-    It is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has an
-    evaluator, the sandbox runs that, whatever the split is. Else a program runs on all instances of a split, on up to
-    `starts` versions of each (see `begin_instances`), and gets `starts` times the time. A split larger than `search`
-    gets more in proportion. `clock` measures time limits; None makes one. `tell` gets a line when workers of a cluster
-    join or leave. On a cluster, a function that returns what its workers do is appended to `sights`, unless that is
-    None. `further` is how many instances beyond those of the split blocks are taken from; of the search they are at
-    least those of the race and of tuning. Raises UsageError if what a cluster needs is not installed or a setting does
-    not fit it, TaskError if the instances cannot be made.
+    The sandbox is on this machine if `settings.workers` is a number, else on the cluster that it names. If the task has
+    an evaluator, the sandbox runs that, whatever the split is. Else a program runs on all instances of a split, on up
+    to `starts` versions of each (see `begin_instances`), and gets `starts` times the time. A split larger than `search`
+    gets more in proportion. `further` is how many instances beyond those of the split blocks are taken from; of the
+    search they are at least those of the race and of tuning. `clock` measures time limits; None makes one. `tell` gets
+    a line when workers of a cluster join or leave, and for each self-reported score that can hardly be. On a cluster, a
+    function that returns what its workers do is appended to `sights`, unless that is None.
+
+    Raises UsageError if what a cluster needs is not installed or a setting does not fit it, TaskError if the instances
+    cannot be made. Entering raises SandboxError if the sandbox does not start, UsageError if its isolation is too weak.
     """
-    limits, weak = Limits.of(settings), settings.allow_weak_isolation
+    limits, weak, wall = Limits.of(settings), settings.allow_weak_isolation, settings.wall
+    cluster: Cluster | None = None
     if isinstance(settings.workers, str):
-        if settings.wall or settings.devices:
+        if wall or settings.devices:
             raise UsageError("wall and devices are for this machine; leave them out with a cluster")
-        others = settings.allow_other_workers
-        window = settings.window if split == "search" else None
+        others, window = settings.allow_other_workers, settings.window if split == "search" else None
         given = (settings.workers, weak, others, tell, clock or Heartbeat(), window)
         cluster = _cluster_type()(*given, [] if sights is None else sights)
-        if isinstance(task, EvaluatorTask):
-            return cluster.evaluator(task.file, limits)
-        return cluster.functions(
-            settings.task, task, split, limits.on(task, split), _further(settings, task, split, further)
-        )
+    # on a cluster, too, all is scored here
+    count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     if isinstance(task, EvaluatorTask):
-        return evaluator_pool(task.file, settings.workers, limits, weak, clock, settings.wall, settings.devices)
-    return Pool(
-        *(TaskReference(settings.task), split, settings.workers, limits.on(task, split, starts)),
-        allow_weak_isolation=weak,
-        clock=clock,
-        starts=starts,
-        wall=settings.wall,
-        further=_further(settings, task, split, further),
-    )
-
-
-def _further(settings: Settings, task: Task, split: Split, further: int) -> int:
-    """Return how many instances beyond those of a split a sandbox and its referee make."""
-    return max(further_of_run(settings, task), further) if split == "search" else further
+        here = partial(evaluator_pool, task.file, count, limits, weak, clock, wall)
+        pool = cluster.evaluator(task.file, limits) if cluster else here(settings.devices)
+        # what programs answer is judged apart from them
+        answers = here(loader=JUDGE_LOADER) if task.score_source == "trusted" else None
+        own = range(len(instances_of(task, split))) if split != "search" else ()
+        return EvaluatorJudge(pool, task.file, tell, answers, [task.instance_number(split, number) for number in own])
+    if split == "search":
+        further = max(further_of_run(settings, task), further)
+    reference, limits = TaskReference(settings.task), limits.on(task, split, starts)
+    if cluster:
+        sandbox = cluster.functions(settings.task, task, split, limits, further)
+    else:
+        options: dict[str, Any] = {"clock": clock, "starts": starts, "wall": wall, "further": further}
+        sandbox = Pool(reference, split, count, limits, weak, **options)
+    return SandboxJudge(task, sandbox, RefereePool(reference, split, limits, count, clock, starts, further))
 
 
 def _cluster_type() -> type[Cluster]:
@@ -160,41 +157,6 @@ async def start_shared_cluster(workers: int | str) -> AsyncIterator[Mapping[str,
 
     async with start_local_cluster(workers) as variables:
         yield variables
-
-
-def judge_of(
-    settings: Settings,
-    task: Task,
-    split: Split = "search",
-    further: int = 0,
-    starts: int = 1,
-    clock: Heartbeat | None = None,
-    tell: Callable[[str], None] = on_stderr,
-    sights: list[Callable[[], str]] | None = None,
-) -> SandboxJudge | EvaluatorJudge:
-    """Return the judge of programs on the instances of a split, with its sandbox (`pool_of`), not entered yet.
-
-    Entering starts both. Besides what `pool_of` tells, `tell` gets a line for each self-reported score that can hardly
-    be. Entering raises SandboxError if the sandbox does not start, UsageError if its isolation is too weak; this raises
-    what `pool_of` does.
-    """
-    pool = pool_of(settings, task, split, further, starts, clock, tell, sights)
-    # on a cluster, too, all is scored here
-    count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
-    limits = Limits.of(settings)
-    if isinstance(task, EvaluatorTask):
-        answers: ProgramPool | None = None
-        if task.score_source == "trusted":  # what programs answer is judged apart from them
-            given = (task.file, count, limits, settings.allow_weak_isolation, clock, settings.wall)
-            answers = evaluator_pool(*given, loader=JUDGE_LOADER)
-        own = range(len(instances_of(task, split))) if split != "search" else ()
-        numbers = [task.instance_number(split, number) for number in own]
-        return EvaluatorJudge(pool, task.file, tell, answers, numbers)
-    more = _further(settings, task, split, further)
-    referees = RefereePool(
-        TaskReference(settings.task), split, limits.on(task, split, starts), count, clock, starts, more
-    )
-    return SandboxJudge(task, pool, referees)
 
 
 async def evaluate_template(task: Task, judge: Judge) -> Evaluated:
@@ -353,12 +315,10 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     process. Raises UsageError if the folder cannot be made, the isolation is too weak, the proposer refuses its
     settings, or cost is capped and a price unknown. Raises SandboxError if the sandbox does not start.
     """
-    refuse_gapless(launch.settings, launch.task)
-    refuse_unraceable(launch.settings, launch.task)
+    refuse_unfit(launch.settings, launch.task)
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
-    refuse_unsteady(launch.task, origin["instances"])
-    await refuse_unrepeatable(launch.settings, launch.task, origin["instances"])
+    await refuse_unsteady(launch.settings, launch.task, origin["instances"])
     if launch.settings.recommend:
         instances_of(launch.task, "validation")  # refused now, if at all, and not when the search is paid for
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
@@ -402,7 +362,7 @@ async def resume_search(launch: Launch) -> AsyncIterator[Search]:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(launch.journal())
         refuse_changes(launch.folder, launch.settings, launch.task)
-        refuse_gapless(launch.settings, launch.task)
+        refuse_unfit(launch.settings, launch.task)
         await asyncio.to_thread(refuse_unpriced, launch.settings)
         # those of the last session, whose file `write_files` replaces
         connections = settings_from_journal(launch.folder.read_settings()).connections
@@ -451,14 +411,13 @@ async def fork_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search
     """
     settings, task, folder = launch.settings, launch.task, launch.folder
     refuse_another_run(source, settings, task)
-    refuse_gapless(settings, task)
+    refuse_unfit(settings, task)
     await asyncio.to_thread(refuse_unpriced, settings)
     with folder.created():
         launch.write_files()
         copy_journal(source.journal, folder.journal)
         # the copy is examined, as a run that goes on could ask for more after it was examined and before it is copied
-        refuse_spent(source.run, folder, settings.budget)
-        await asyncio.to_thread(refuse_incomparable, folder, settings, task)
+        await asyncio.to_thread(refuse_unfit_copy, source.run, folder, settings, task)
         if has_other_task(folder, settings, task):
             async with launch.judge() as judge:
                 await refuse_rescored(source, folder, judge)
@@ -507,7 +466,7 @@ def assemble_search(
         behaviours=Behaviours.of_run(settings, task, chosen.uses_behaviour),
         observe=observe,
         clock_every_s=0.0 if writer.repeats_run else chosen.clock_every_s,
-        requests=requests,
+        requests=requests or Requests(),
         tune=partial(tuned_reply, task, settings, judge, validation) if settings.tune else None,
         by_question=writer.repeats_run,
     )

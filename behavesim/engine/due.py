@@ -80,7 +80,7 @@ class Rules:
 
 
 def next_decision(
-    state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules, permits: Allowed
+    state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules, allowed: Allowed
 ) -> tuple[Decision, ...]:
     """Return the next decision; none if none is due, as while a reply is awaited.
 
@@ -91,20 +91,20 @@ def next_decision(
     returns something else than a decision, or if IN_A_ROW decisions in a row led to no candidate.
     """
     # groups first: parents drawn before it would come from islands that it empties
-    if permits.regroup and (regrouped := method.regroup(state, behaviours)) is not None:
+    if allowed.regroup and (regrouped := method.regroup(state, behaviours)) is not None:
         _refuse_endless(state, method, "rearranges groups")
-        return (_decision(regrouped, Regrouped),)
+        return (_check_decision(regrouped, Regrouped),)
     # a candidate is registered once, in its turn: later it could not be repaired any more
-    if permits.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
+    if allowed.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
         return (repaired,)
     # asked before the registration, which may take long: the model writes meanwhile
     has_room = state.asked < state.registered + rules.window
-    if rules.tunes is not None and permits.tune and has_room and (tuned := rules.tunes(state)) is not None:
+    if rules.tunes is not None and allowed.tune and has_room and (tuned := rules.tunes(state)) is not None:
         return (tuned,)
-    may_ask = permits.ask and has_room
+    may_ask = allowed.ask and has_room
     asked = method.ask(state, behaviours, state.asked) if may_ask else None
     if asked is not None:
-        _check_prompt(_decision(asked, Asked, NoteAsked).prompt)
+        _check_prompt(_check_decision(asked, Asked, NoteAsked).prompt)
     if isinstance(asked, NoteAsked):
         if not method.context.takes_notes:
             raise PartError(
@@ -112,7 +112,7 @@ def next_decision(
                 "`self.context.takes_notes` says whether it does"
             )
         _refuse_endless(state, method, "asks for notes")
-        return (_written(asked, state, behaviours, method, rules),)
+        return (_complete(asked, state, behaviours, method, rules),)
     if state.awaited_notes:  # decisions must not depend on how long a note takes
         return ()
     if asked is not None:
@@ -123,20 +123,20 @@ def next_decision(
         # a person's program takes the place of the method's question, and so comes where a question would
         if (program := state.next_injected) is not None:
             return (Asked(state.asked, (), None, Prompt(program.source, INJECTED)),)
-        return (_written(asked, state, behaviours, method, rules),)
+        return (_complete(asked, state, behaviours, method, rules),)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None or candidate.gone_on is not None:
         return ()
     if rules.race and isinstance(candidate.outcome, Evaluated) and candidate.race_ended is None:
         return (next_in_race(state, candidate, rules.race),)
     behaviours.begin_registration(candidate)
-    registered = _decision(method.register(state, behaviours, candidate), Added, NotAdded)
+    registered = _check_decision(method.register(state, behaviours, candidate), Added, NotAdded)
     compared = behaviours.what_was_read()
     # it may be in the journal already, if the run was stopped between the two
     return (registered,) if compared is None or candidate.compared is not None else (compared, registered)
 
 
-def _decision(decided: D, *kinds: type[Any]) -> D:
+def _check_decision(decided: D, *kinds: type[Any]) -> D:
     if not isinstance(decided, kinds):
         raise PartError(f"the method returned {decided!r:.100}, which is no decision; mend it")
     return decided
@@ -150,7 +150,7 @@ def _check_prompt(prompt: object) -> None:
         )
 
 
-def _written(
+def _complete(
     asked: Asked | NoteAsked, state: RunState, behaviours: Behaviours, method: Method[Any], rules: Rules
 ) -> Asked | NoteAsked:
     """Return a question with all words in its prompt, and the model that is to answer it, if the run chooses that."""

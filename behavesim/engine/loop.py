@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -14,7 +15,7 @@ from behavesim.base.heartbeat import await_finished
 from behavesim.base.plugins import as_part_errors
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Allowed, Rules, next_decision
-from behavesim.engine.outcome import Trials, fail_incomparable, is_paid, reply_with_program
+from behavesim.engine.outcome import Evaluations, fail_incomparable, is_paid, reply_with_program
 from behavesim.engine.tuning import untuned
 from behavesim.methods.method import Method
 from behavesim.state.behaviours import Behaviours
@@ -53,13 +54,14 @@ PATIENCE_S = 0.01
 Observe = Callable[[Event, RunState], None]
 
 
+@dataclass(eq=False, repr=False)
 class Search:
     """A run in progress, and the only writer of its journal.
 
-    A candidate's way: Asked (a decision) → `_propose` → Responded → `Trials.outcome` → Evaluated or Rejected →
+    A candidate's way: Asked (a decision) → `_propose` → Responded → `Evaluations.outcome` → Evaluated or Rejected →
     Added or NotAdded (a decision). If the last decision reads behaviours, what it read is recorded before it, as
-    Compared. In a race these come before it, too: GoneOn (a decision) → `Trials.race` → Raced, perhaps several times,
-    then RaceEnded (a decision).
+    Compared. In a race these come before it, too: GoneOn (a decision) → `Evaluations.race` → Raced, perhaps several
+    times, then RaceEnded (a decision).
 
     The loop (`_work`) repeats: commit, start the steps that follow, take one decision. So an arrived event waits for
     one decision at most.
@@ -69,40 +71,29 @@ class Search:
     once, and applied afterwards. The loop then applies the decision, and commits it before any step follows from it.
     Candidate t is asked for when candidate t − window is registered, and they are registered by number: decisions do
     not depend on which reply came first.
-    `clock_every_s` is active seconds between readings of the clock; 0 for none. `requests` is None if nobody else reads
-    how many are under way. `tune` returns the reply of a candidate whose numbers are tuned; None if none are. Where
-    `by_question`, the proposer gets the number of the question among those that were asked of it, not the candidate's.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        rules: Rules,
-        caps: Caps,
-        method: Method[Any],
-        proposer: Responder,
-        judge: Judge,
-        journal: Journal,
-        behaviours: Behaviours,
-        observe: Observe,
-        clock_every_s: float,
-        requests: Requests | None,
-        tune: Callable[[OpenCandidate, int], Awaitable[Responded]] | None = None,
-        by_question: bool = False,
-    ) -> None:
-        self.state = RunState(task.objective)
-        self.rules = rules
-        self.caps = caps
-        self.method = method
-        self.behaviours = behaviours
-        self.observe = observe
-        self.clock_every_s = clock_every_s
-        self.requests = requests or Requests()
+    task: Task
+    rules: Rules
+    caps: Caps
+    method: Method[Any]
+    proposer: Responder
+    judge: Judge
+    journal: Journal
+    behaviours: Behaviours
+    observe: Observe
+    # Active seconds between readings of the clock; 0 for none.
+    clock_every_s: float
+    # The requests under way.
+    requests: Requests
+    # Returns the reply of a candidate whose numbers are tuned; None if none are.
+    tune: Callable[[OpenCandidate, int], Awaitable[Responded]] | None = None
+    # Whether the proposer gets the number of the question among those that were asked of it, not the candidate's.
+    by_question: bool = False
+
+    def __post_init__(self) -> None:
+        self.state = RunState(self.task.objective)
         self.requests.batches.record = self._arrive
-        self._proposer = proposer
-        self._tune = tune
-        self._by_question = by_question
-        self._journal = journal
         self._arrived: list[Event] = []  # from tasks; not committed and not applied yet
         self._decided: list[Event] = []  # decisions that are applied to the state, but not committed yet
         self._unapplied: list[Event] = []  # arrived and committed, but not applied to the state yet
@@ -112,21 +103,22 @@ class Search:
         self._tasks: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
         self._is_complete = True  # no event is missing in the journal that a later one could refer to
         self._bringing: set[str] = set()  # names of programs and advice from people that are not committed yet
-        self._nothing_due: Allowed | None = None  # with these permits no decision is due in the present state
+        self._nothing_due: Allowed | None = None  # with these decisions allowed none is due in the present state
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
         self._kernels: asyncio.Task[None] | None = None  # loads those that compare behaviours
         self._thread = ThreadPoolExecutor(1, "decisions")
-        self._trials = Trials(task, judge, journal, self._checked if behaviours.are_kept else None, self._arrive)
+        check = self._check_comparable if self.behaviours.are_kept else None
+        self._evaluations = Evaluations(self.task, self.judge, self.journal, check, self._arrive)
 
     def fold(self, event: Event) -> None:
-        """Apply an event to state, behaviours and trials; commit nothing, tell nobody and start nothing.
+        """Apply an event to state, behaviours and evaluations; commit nothing, tell nobody and start nothing.
 
         Raises JournalError if it cannot follow the events before it.
         """
         self._nothing_due = None  # each decision is a function of the state, which changes only here
         self.state.apply(event)
         self.behaviours.apply(event, self.state.members)
-        self._trials.apply(event)
+        self._evaluations.apply(event)
 
     async def record(self, *events: Event) -> None:
         """Commit events, apply them, tell the observer, and queue the steps that follow; raises JournalError."""
@@ -168,10 +160,10 @@ class Search:
                     task.cancel()
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]  # the first is the cause; the others are from tasks being cancelled
-            await self._keep(RunStopped("failed", self.requests.unreported, failure_message(failure)))
+            await self._append_last(RunStopped("failed", self.requests.unreported, failure_message(failure)))
             raise failure from None
         except asyncio.CancelledError:  # by somebody who did not call `stop` first
-            await self._keep()
+            await self._append_last()
             raise
         finally:
             self._thread.shutdown(wait=False)  # no decision is under way any more
@@ -248,13 +240,13 @@ class Search:
             return (reading,)
         if self.behaviours.are_kept and self.state.tally.feasible and not self._load_kernels().done():
             return ()  # the decision may read behaviours of the programs at hand
-        permits = self._permits()
-        if permits == self._nothing_due:
+        allowed = self._allowed()
+        if allowed == self._nothing_due:
             # Each end of a task wakes the loop. Going to the thread each time took a tenth of a run's CPU time: the
             # thread's own signal woke the loop again, so it spun until something arrived.
             return ()
         loop = asyncio.get_running_loop()
-        deciding = self._thread.submit(next_decision, self.state, self.behaviours, self.method, self.rules, permits)
+        deciding = self._thread.submit(next_decision, self.state, self.behaviours, self.method, self.rules, allowed)
         # not by `run_in_executor`: its future takes two more turns of the loop, for each decision
         deciding.add_done_callback(lambda _: loop.call_soon_threadsafe(self._woken.set))
         impatient = loop.call_later(PATIENCE_S, self._woken.set)
@@ -280,10 +272,10 @@ class Search:
             decided = deciding.result()
         if came and not decided:  # none was due before these events; one may be now
             return None
-        self._nothing_due = None if decided else permits
+        self._nothing_due = None if decided else allowed
         return decided
 
-    def _permits(self) -> Allowed:
+    def _allowed(self) -> Allowed:
         may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
         return Allowed(
             # after the last candidate it would only empty islands
@@ -318,7 +310,7 @@ class Search:
     async def _append_both(self, decided: list[Event], arrived: list[Event]) -> None:
         self._is_complete = False
         try:
-            await self._journal.append([*decided, *arrived])
+            await self.journal.append([*decided, *arrived])
         except (ValueError, TypeError, AttributeError):
             # An event cannot be written as JSON, and nothing is committed. It must not take paid replies with it.
             refused = next((event for event in (*decided, *arrived) if not is_storable(event)), None)
@@ -345,12 +337,12 @@ class Search:
         self._committed.extend(came)
         return came
 
-    async def _keep(self, *last: Event) -> None:
+    async def _append_last(self, *last: Event) -> None:
         """Append what is not committed yet, and `last`, as the run ends here: replies that arrived are paid for."""
         # No observer is told: one that cannot write its file would keep the replies from the journal. An append that
         # failed may have lost what these events refer to: with them the journal could not be read any more.
         if self._is_complete and (events := [*self._decided, *self._arrived, *last]):
-            await await_finished(self._journal.append(events))
+            await await_finished(self.journal.append(events))
 
     def _clock_reading(self) -> ClockRead | None:
         """Return a clock reading, in force from the next registration, if another `clock_every_s` passed; else None."""
@@ -367,7 +359,7 @@ class Search:
             self._kernels = self._start_task(asyncio.to_thread(self.behaviours.warm))
         return self._kernels
 
-    async def _checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
+    async def _check_comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's."""
         await self._load_kernels()
         return await asyncio.to_thread(fail_incomparable, verdict, self.behaviours)
@@ -380,10 +372,10 @@ class Search:
             case Responded(candidate):
                 self.requests.batches.when_answered(candidate)
                 opened, reply = self.state.open[candidate], event.reply
-                self._start_step(lambda: self._trials.outcome(opened, reply))
+                self._start_step(lambda: self._evaluations.outcome(opened, reply))
             case GoneOn(candidate):
                 racing = self.state.open[candidate]
-                self._start_step(lambda: self._trials.race(racing, event))
+                self._start_step(lambda: self._evaluations.race(racing, event))
             case NoteReceived(number):
                 self.requests.batches.when_answered(note_number(number))
             case BatchSent():
@@ -411,12 +403,12 @@ class Search:
 
     async def _propose(self, asked: Asked | NoteAsked) -> Responded | NoteReceived:
         if isinstance(asked, NoteAsked):
-            return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
+            return NoteReceived(asked.number, await self.proposer.propose(asked.prompt, note_number(asked.number)))
         if asked.prompt.operator == INJECTED:
             return reply_with_program(asked)
         if asked.prompt.operator == TUNE:
-            if self._tune is None:  # a fork may give up tuning
+            if self.tune is None:  # a fork may give up tuning
                 return untuned(asked.candidate)
-            return await self._tune(self.state.open[asked.candidate], self.state.budget)
-        number = self.state.open[asked.candidate].question if self._by_question else asked.candidate
-        return Responded(asked.candidate, await self._proposer.propose(asked.prompt, number))
+            return await self.tune(self.state.open[asked.candidate], self.state.budget)
+        number = self.state.open[asked.candidate].question if self.by_question else asked.candidate
+        return Responded(asked.candidate, await self.proposer.propose(asked.prompt, number))

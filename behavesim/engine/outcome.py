@@ -1,4 +1,4 @@
-"""The outcome of a candidate: pure functions derive it from its reply and its verdict; `Trials` gets the verdict.
+"""The outcome of a candidate: pure functions derive it from its reply and its verdict; `Evaluations` gets the verdict.
 
 The search records the outcome; an audit derives it again from the journal.
 """
@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from behavesim.programs.answer import add_fence
@@ -123,14 +123,15 @@ def outcome_of_copy(candidate: CandidateId, program: Program, first: Evaluated |
     return replace(first, candidate=candidate, source=program.source, thought=program.thought, copy_of=first.candidate)
 
 
-# Trials of programs: each leads from a reply to an outcome. Programs with the same text share one evaluation.
+# From a reply to an outcome. Programs with the same text share one evaluation.
 
 
 # Checks a verdict after the judge: returns it unchanged, or a failure.
 Check = Callable[[Verdict | Failure], Awaitable[Verdict | Failure]]
 
 
-class Trials:
+@dataclass(eq=False, repr=False)
+class Evaluations:
     """Evaluates each program text once; a later candidate with the same text takes the result from the journal.
 
     Programs that differ only in names or layout are evaluated separately: a program can see its names and line
@@ -138,14 +139,13 @@ class Trials:
     each verdict of the judge; None for no check. `arrive` is called with a PutOff event when a program was put off.
     """
 
-    def __init__(
-        self, task: Task, judge: Judge, journal: Journal, check: Check | None, arrive: Callable[[Event], None]
-    ) -> None:
-        self._arrive = arrive
-        self._task = task
-        self._judge = judge
-        self._journal = journal
-        self._check = check  # `Search._checked`: behaviour that cannot be compared is a failure
+    task: Task
+    judge: Judge
+    journal: Journal
+    check: Check | None  # `Search._check_comparable`: behaviour that cannot be compared is a failure
+    arrive: Callable[[Event], None]
+
+    def __post_init__(self) -> None:
         self._reading = asyncio.Lock()
         self._first: dict[bytes, CandidateId] = {}  # the candidate that was tried, by the hash of its text
         self._under_way: dict[CandidateId, asyncio.Event] = {}  # set when the candidate's result is committed
@@ -177,7 +177,7 @@ class Trials:
         asked = opened.asked
         # one at a time: several would only compete for the same core
         async with self._reading:
-            program = await asyncio.to_thread(program_of_reply, self._task, asked, reply, opened.shown, opened.idea)
+            program = await asyncio.to_thread(program_of_reply, self.task, asked, reply, opened.shown, opened.idea)
         if isinstance(program, Rejected):
             return program
         candidate = asked.candidate
@@ -185,11 +185,11 @@ class Trials:
         if first != candidate:
             if first in self._under_way:
                 await self._under_way[first].wait()
-            earlier = await self._journal.earlier_outcome(first, program.source)
+            earlier = await self.journal.earlier_outcome(first, program.source)
             return outcome_of_copy(candidate, program, earlier)
         self._under_way[candidate] = asyncio.Event()
-        verdict = await self._judge.evaluate(program.source, lambda *why: self._arrive(PutOff(candidate, *why)))
-        return outcome_of_verdict(candidate, program, verdict if self._check is None else await self._check(verdict))
+        verdict = await self.judge.evaluate(program.source, lambda *why: self.arrive(PutOff(candidate, *why)))
+        return outcome_of_verdict(candidate, program, verdict if self.check is None else await self.check(verdict))
 
     async def race(self, opened: OpenCandidate, event: GoneOn) -> Raced:
         """Return the result of a candidate on the instances to which it goes on; one with the same text shares it.
@@ -202,7 +202,7 @@ class Trials:
         if known is not None:
             return replace(known, candidate=candidate, cpu_s=0.0)
         block = Block(event.first, event.count, event.count / len(outcome.scores))
-        verdict = await self._judge.evaluate(outcome.source, lambda *why: self._arrive(PutOff(candidate, *why)), block)
+        verdict = await self.judge.evaluate(outcome.source, lambda *why: self.arrive(PutOff(candidate, *why)), block)
         return raced_of_verdict(candidate, event.first, verdict)
 
 

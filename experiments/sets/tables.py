@@ -35,7 +35,8 @@ from behavesim_studies.sets import (
 
 from behavesim.analysis.run import Run
 from behavesim.base.config import Settings
-from behavesim.engine.build import pool_of
+from behavesim.engine.build import judge_of
+from behavesim.sandbox.pool import ProgramPool
 from behavesim.sandbox.referee import verdict_on
 from behavesim.task import Split, Task, TaskReference
 from behavesim.task.calls import begin_instances
@@ -108,7 +109,9 @@ async def _run(
     """Return what each program finds, None if it fails; instances are begun `starts` times each."""
     instances = begin_instances(task, split, starts)
     done = count(1)
-    async with pool_of(settings, task, split, starts=starts) as pool:
+    pool = judge_of(settings, task, split, starts=starts).sandbox
+    assert isinstance(pool, ProgramPool), "a task's programs run in one"
+    async with pool:
 
         async def tried(source: str) -> Found | None:
             solved = await pool.evaluate(source)

@@ -14,10 +14,9 @@ from behavesim.engine.admission import (
     LOWERED,
     refuse_another_run,
     refuse_changes,
-    refuse_spent,
+    refuse_unfit,
+    refuse_unfit_copy,
     refuse_unpriced,
-    refuse_unraceable,
-    refuse_unrepeatable,
     refuse_unsteady,
     refuse_unsuited,
     run_provenance,
@@ -75,7 +74,7 @@ class TestPrices:
 
 
 class TestTask:
-    def test_instances_have_to_be_the_same_on_every_call(self) -> None:
+    async def test_instances_have_to_be_the_same_on_every_call(self) -> None:
         class Unsteady(Toy):
             made = 0
 
@@ -84,9 +83,9 @@ class TestTask:
                 return [Unsteady.made]
 
         steady, unsteady = Toy(), Unsteady()
-        refuse_unsteady(steady, instances_hash(steady, "search"))
+        await refuse_unsteady(settings(), steady, instances_hash(steady, "search"))
         with pytest.raises(TaskError, match="gives other instances on every call; draw them from a fixed seed"):
-            refuse_unsteady(unsteady, instances_hash(unsteady, "search"))
+            await refuse_unsteady(settings(), unsteady, instances_hash(unsteady, "search"))
 
     @pytest.mark.parametrize(
         ("instances", "proposer", "is_refused"),
@@ -105,7 +104,7 @@ class TestTask:
         task = TaskReference(chosen.task).load()
         refused = "cannot be searched: another process has other search instances.* sort what comes out of sets"
         with pytest.raises(TaskError, match=refused) if is_refused else nullcontext():
-            await refuse_unrepeatable(chosen, task, instances_hash(task, "search"))
+            await refuse_unsteady(chosen, task, instances_hash(task, "search"))
 
     def test_a_template_that_cannot_be_compared_is_refused_where_the_method_compares(self) -> None:
         vectors = Evaluated(TEMPLATE, "", 1.0, (1.0,), (Trajectory.vectors([[0.0], [1.0]]),))
@@ -185,14 +184,14 @@ class TestFork:
             refuse_another_run(folder, settings(), TSP)
 
     async def test_its_budget_holds_all_that_the_run_has_asked_for(self, tmp_path: Path) -> None:
-        asked = [Asked(number, (), None, Prompt("improve", "text")) for number in (0, 1, 2, 1)]
+        asked = [Asked(number, (), None, Prompt("improve", "text")) for number in (0, 1, 2)]
         folder = await run(tmp_path, settings(), *asked)
-        refuse_spent(folder.run, folder, 3)
-        refuse_spent(folder.run, folder, 4)
+        refuse_unfit_copy(folder.run, folder, settings(budget=3), TSP)
+        refuse_unfit_copy(folder.run, folder, settings(budget=4), TSP)
         with pytest.raises(
             UsageError, match=r"run first has asked for 3 programs, .*: --budget 2 is too small; give 3"
         ):
-            refuse_spent(folder.run, folder, 2)
+            refuse_unfit_copy(folder.run, folder, settings(budget=2), TSP)
 
 
 def test_the_wording_of_prompts_is_part_of_where_a_run_comes_from_if_it_is_ones_own(tmp_path: Path) -> None:
@@ -218,9 +217,9 @@ class OwnMean(Hurdles):
 )
 def test_a_race_needs_instances_by_number_and_a_plain_mean(race: int, task: Toy, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        refuse_unraceable(settings(race=race), task)
-    refuse_unraceable(settings(), task)
-    refuse_unraceable(settings(race=2), Hurdles())
+        refuse_unfit(settings(race=race), task)
+    refuse_unfit(settings(), task)
+    refuse_unfit(settings(race=2), Hurdles())
 
 
 def test_the_instances_of_a_race_are_part_of_where_a_run_comes_from() -> None:

@@ -90,7 +90,7 @@ async def test_replies_are_committed_while_behaviours_are_measured() -> None:
     journal, is_measuring, is_measured = MemoryJournal(), asyncio.Event(), threading.Event()
     run, loop, elections = await search(journal, settings), asyncio.get_running_loop(), list[int]()
     committed_before = set[int]()
-    elites, propose = run.behaviours.elites, run._proposer.propose
+    elites, propose = run.behaviours.elites, run.proposer.propose
 
     def slow(members: list[tuple[float, int, int]], radius: float, count: int) -> list[int]:
         elections.append(len(members))
@@ -109,7 +109,7 @@ async def test_replies_are_committed_while_behaviours_are_measured() -> None:
         return await propose(prompt, candidate)
 
     run.behaviours.elites = slow  # type: ignore[method-assign, assignment]
-    run._proposer.propose = late  # type: ignore[method-assign]
+    run.proposer.propose = late  # type: ignore[method-assign]
     running = asyncio.create_task(run.run())
     await until(is_measuring.is_set)
     await until(lambda: len(candidates(journal, Responded) - committed_before) >= 4)
@@ -209,7 +209,7 @@ async def test_a_run_that_ends_during_a_decision_waits_for_it_and_keeps_what_arr
 async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": method, "restart_every": 10}, random.Random(1))
-    propose, fold = run._proposer.propose, run.fold
+    propose, fold = run.proposer.propose, run.fold
     decided, when_it_came, waited = 0, dict[int, int](), dict[int, int]()
 
     def counted(event: Event) -> None:
@@ -225,7 +225,7 @@ async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
         return reply
 
     run.fold = counted  # type: ignore[method-assign]
-    run._proposer.propose = observed  # type: ignore[method-assign]
+    run.proposer.propose = observed  # type: ignore[method-assign]
     await run.run()
     assert len(waited) == run.state.asked == SMALL["budget"]
     assert max(waited.values()) <= 1
@@ -262,7 +262,7 @@ async def test_no_decision_is_taken_again_while_the_run_only_waits_for_replies(m
 async def test_decisions_are_committed_together_and_before_anything_follows_from_them() -> None:
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "n_init": SMALL["window"]})
-    append, propose, committed = journal.append, run._proposer.propose, list[int]()
+    append, propose, committed = journal.append, run.proposer.propose, list[int]()
     window = asyncio.Barrier(SMALL["window"])  # replies come together, however fast the machine is
 
     async def counted(events: Sequence[Event]) -> None:
@@ -276,7 +276,7 @@ async def test_decisions_are_committed_together_and_before_anything_follows_from
         return await propose(prompt, candidate)
 
     journal.append = counted  # type: ignore[method-assign]
-    run._proposer.propose = checked  # type: ignore[method-assign]
+    run.proposer.propose = checked  # type: ignore[method-assign]
     await run.run()
     assert run.state.asked == SMALL["budget"]
     assert max(committed) > 1

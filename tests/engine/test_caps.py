@@ -200,7 +200,7 @@ async def test_every_model_without_a_price_is_named_and_how_to_name_that_of_the_
 
 
 def events_of(run: Search) -> list[Event]:
-    return events(run._journal)  # type: ignore[arg-type]
+    return events(run.journal)  # type: ignore[arg-type]
 
 
 class Forgetful(Model):

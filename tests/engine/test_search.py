@@ -110,7 +110,7 @@ async def goes_on_from_any_event(settings: dict[str, Any], stride: int = 1) -> N
     They are each `stride`-th, and those that end with the first event of a kind.
     """
     wholes = [await finished(settings, random.Random(order)) for order in range(2)]
-    expected, journals = wholes[0].state.digest(), [whole._journal.rows for whole in wholes]  # type: ignore[attr-defined]
+    expected, journals = wholes[0].state.digest(), [whole.journal.rows for whole in wholes]  # type: ignore[attr-defined]
     firsts = {row[0]: place for place, row in reversed([*enumerate(journals[0], 1)])}.values()
     for k in sorted({*range(3, len(journals[0]), stride), *(first for first in firsts if first >= 3)}):
         resumed = await search(MemoryJournal(journals[k // 2 % 2][:k]), settings, random.Random(-k))
@@ -135,7 +135,7 @@ async def test_replies_that_reached_the_journal_are_never_asked_for_again() -> N
 
 async def test_equal_programs_are_evaluated_once() -> None:
     run = await finished({**SMALL, "method": "funsearch", "budget": 100}, random.Random(4))
-    evaluated = run._trials._judge.evaluated  # type: ignore[attr-defined]
+    evaluated = run._evaluations.judge.evaluated  # type: ignore[attr-defined]
     assert len(evaluated) == len(set(evaluated)) < run.state.tally.feasible
     assert run.state.tally.repeated_programs > 0
 
@@ -258,7 +258,7 @@ class Verbose:
 async def test_no_prompt_outgrows_its_programs_however_long_the_replies_are(method: str) -> None:
     journal = MemoryJournal()
     run = await search(journal, {**BRIEF, "method": method, "budget": 16, "window": 2, "repair": 1})
-    run._proposer = Verbose()
+    run.proposer = Verbose()
     await run.run()
     events = [decode(*row) for row in journal.rows]
     assert run.state.tally.rejected["too-long"] == 6

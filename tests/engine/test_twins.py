@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from behavesim.engine.outcome import Trials
+from behavesim.engine.outcome import Evaluations
 from behavesim.programs.parsing import program_hash
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.state.members import OpenCandidate
@@ -33,13 +33,13 @@ class Tried:
 
     def __init__(self) -> None:
         self.judge, self.journal = Quoting(Toy()), MemoryJournal()
-        self.trials = Trials(Toy(), self.judge, self.journal, None, lambda event: None)
+        self.evaluations = Evaluations(Toy(), self.judge, self.journal, None, lambda event: None)
 
     async def of(self, candidate: int, source: str) -> Evaluated | Rejected:
         asked = Asked(candidate, (TEMPLATE,), None, Prompt("a prompt", "improve"))
-        outcome: Event = await self.trials.outcome(OpenCandidate(asked), Reply(f"```python\n{source}\n```", "m"))
+        outcome: Event = await self.evaluations.outcome(OpenCandidate(asked), Reply(f"```python\n{source}\n```", "m"))
         await self.journal.append([outcome])
-        self.trials.apply(outcome)
+        self.evaluations.apply(outcome)
         assert isinstance(outcome, Evaluated | Rejected)
         return outcome
 

@@ -70,6 +70,6 @@ def judged_here() -> Iterator[None]:
         pass
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "refuse_unrepeatable", accept)
+        patch.setattr(build, "refuse_unsteady", accept)
         patch.setattr(Launch, "judge", lambda launch: judge_here(launch.task, RunsHere(launch.task)))
         yield

@@ -32,7 +32,7 @@ from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.text import validation_message
 from behavesim.base.tokens import Tokens, Usage
-from behavesim.engine.admission import refuse_gapless, refuse_unpriced, refuse_unraceable, refuse_unsuited
+from behavesim.engine.admission import refuse_unfit, refuse_unpriced, refuse_unsuited
 from behavesim.engine.build import Launch, evaluate_template, first_prompt, judge_of
 from behavesim.evaluators.evaluation import EvaluatorJudge
 from behavesim.methods.method import method_of, method_type
@@ -398,8 +398,7 @@ async def dry_run(launch: Launch) -> DryRun:
     because a price is unknown, or the task has not what a gap or a race needs.
     """
     settings, task = launch.settings, launch.task
-    refuse_gapless(settings, task)
-    refuse_unraceable(settings, task)
+    refuse_unfit(settings, task)
     refuse_unpriced(settings)
     writer = proposer_type(settings.proposer)
     async with judge_of(settings, task) as judge:
