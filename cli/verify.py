@@ -11,7 +11,7 @@ import typer
 
 from behavesim.application.verification import verify_runs
 from behavesim.audit.recover import recover as recovered
-from behavesim.audit.verify import LOST_REPLY, OLD_HASH, REST, SCORE, Verification
+from behavesim.audit.verify import LOST_REPLY, REST, SCORE, Verification
 from behavesim.base.config import cores
 from behavesim.base.errors import UsageError
 from behavesim.base.text import count_noun, printable
@@ -30,7 +30,6 @@ NOT_CHECKED: Mapping[str, str] = {
     "not in the sample": "results of candidates that --sample did not draw",
     "under another task": "results from before a fork that changed the task; its old version is gone",
     "chosen in a run that changed its task": "recommendations or portfolios; the run changed its task in between",
-    OLD_HASH: "hashes of programs, made by an older version in another way; they only tell which programs are copies",
     "portfolio of several runs": "portfolios that hold programs of other runs",
     SCORE: "programs that get another score each time they are run, as they or the evaluator draw at random",
     REST: "programs with an equal score that differ otherwise each time they are run",

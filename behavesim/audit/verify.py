@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -117,9 +118,7 @@ async def verify(
     total = last_event_number(folder.journal)
     drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
     async with AsyncExitStack() as stack:
-        verifier = Verifier(
-            VerifierResources(folder, task, settings.task, workers, stack), result, max(openings), drawn
-        )
+        verifier = Verifier(folder, task, settings.task, workers, stack, result, max(openings), drawn)
         for seq, _, event in read_events(folder.journal):
             await verifier.take(seq, event)
             progress(result.events - verifier.running, total)
@@ -144,9 +143,8 @@ def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[Candid
 
 # The event that ends the evaluation of a candidate.
 Outcome = Evaluated | Rejected
-# The length of hashes of programs in journals of older versions, by a normal form that is not derived any more.
-OLD_DIGITS = 32
-OLD_HASH = "hash of an older version"
+# An event with what a program did when it was run.
+Ran = Outcome | Raced
 # What is expected in place of a lost reply that a proposer derives otherwise, such as the offline one.
 LOST_REPLY = "the reply, which was lost: `behavesim verify --salvage` put the program alone, or nothing, in its place"
 
@@ -162,24 +160,26 @@ class Segment:
     writer: Responder | None
 
 
+@dataclass
 class Verifier:
     """Checks a journal's events in order and adds what differs to `result`; programs run a few at a time meanwhile."""
 
-    def __init__(
-        self,
-        resources: VerifierResources,
-        result: Verification,
-        last_opening: int,
-        drawn: frozenset[CandidateId] | None = None,
-    ) -> None:
-        """Begin a check; `last_opening` is the last start's or fork's number, `drawn` what to check (None: all)."""
-        self._resources = resources
-        self._is_reported = isinstance(resources.task, EvaluatorTask)
-        self._result = result
-        self._last_opening = last_opening
-        self._drawn = drawn
-        self._segment: Segment | None = None
-        self._running: deque[tuple[int, Outcome | Raced, asyncio.Task[Outcome | Raced | None]]] = deque()
+    folder: RunFolder
+    # The task as it is now, and its name or file, from which the sandbox loads it.
+    task: Task
+    task_name: str
+    # How many programs run at once, or a cluster's name.
+    workers: int | str
+    # Closes the judges and proposers.
+    stack: AsyncExitStack
+    result: Verification
+    # The number of the last event that carries settings.
+    last_opening: int
+    # The candidates to check; None for all.
+    drawn: frozenset[CandidateId] | None
+    _segment: Segment | None = None
+    _running: deque[tuple[int, Ran, asyncio.Task[Ran | None]]] = field(default_factory=deque)
+    _judges: dict[tuple[Limits, int], Judge] = field(default_factory=dict)
 
     @property
     def running(self) -> int:
@@ -189,65 +189,62 @@ class Verifier:
     async def take(self, seq: int, event: Event) -> None:
         """Check event `seq` against those before it, then fold it; SandboxError if the sandbox fails."""
         # if it cannot follow them, later events cannot be judged either: the result becomes `is_lost`
-        self._result.events += 1
+        self.result.events += 1
         try:
             if isinstance(event, OPENINGS):
                 self._segment = await self._opened(seq, event)
             assert self._segment is not None, "a journal begins with its settings"
             if not self._is_drawn(event):
-                self._result.unchecked["not in the sample"] += isinstance(event, Outcome | Raced)
+                self.result.unchecked["not in the sample"] += isinstance(event, Ran)
             elif self._segment.judge is not None:
                 await self._check(seq, event, self._segment)
-            elif isinstance(event, Outcome | Raced):
-                self._result.unchecked["under another task"] += 1
+            elif isinstance(event, Ran):
+                self.result.unchecked["under another task"] += 1
             self._segment.audit.take(event)
         except JournalError as error:
-            self._result.is_lost = True
+            self.result.is_lost = True
             self._differ(seq, f"an event that can follow those before it ({error})", event)
 
     def _is_drawn(self, event: Event) -> bool:
         candidate = getattr(event, "candidate", TEMPLATE)  # events of no candidate are always checked
-        return self._drawn is None or candidate == TEMPLATE or candidate in self._drawn
+        return self.drawn is None or candidate == TEMPLATE or candidate in self.drawn
 
     async def settle(self, at_once: int) -> None:
         """Wait until at most `at_once` programs are running, and compare the outcomes of the finished ones."""
         while len(self._running) > at_once:
             seq, recorded, running = self._running.popleft()
-            expected = await running
-            if isinstance(expected, Raced) and isinstance(recorded, Raced):
-                self._compare(seq, *(replace(each, cpu_s=0.0) for each in (expected, recorded)))
-            elif isinstance(expected, Outcome) and isinstance(recorded, Outcome):
-                self._compare(seq, *(without_volatile(each, self._is_reported) for each in (expected, recorded)))
+            if (expected := await running) is not None:
+                self._compare_lasting(seq, expected, recorded)
 
     async def _opened(self, seq: int, event: RunStarted | RunForked) -> Segment:
         """Return what checks the part of the journal that begins with `event`; its audit has folded those before."""
         # differences of the settings, or of the task from what it was then, are recorded
         await self.settle(0)  # programs from before a fork are judged by the rules from before it
-        folder = self._resources.folder
+        folder = self.folder
         settings, now = (
             settings_from_journal(folder.at_hand(values)) for values in (event.settings, folder.read_settings())
         )
-        audit = Audit(settings, self._resources.task, later=now)
+        audit = Audit(settings, self.task, later=now)
         for earlier, _, folded in read_events(folder.journal):
             if earlier >= seq:
                 break
             audit.take(folded)
-        origin = run_provenance(settings, self._resources.task)
+        origin = run_provenance(settings, self.task)
         changed = changed_parts(event.provenance, origin)
-        if seq < self._last_opening and changed:  # its task is gone, so its programs cannot be run again
+        if seq < self.last_opening and changed:  # its task is gone, so its programs cannot be run again
             return Segment(audit, None, None)
         if changed:
             self._differ(seq, f"the {' and '.join(changed)} as found on disk now", event)
-        elif seq == self._last_opening:
-            is_resumed = any(True for _ in read_events(self._resources.folder.journal, only=(RunResumed,)))
+        elif seq == self.last_opening:
+            is_resumed = any(True for _ in read_events(self.folder.journal, only=(RunResumed,)))
             for expected in opening_contradictions(event, settings, now, is_resumed, origin):
                 self._differ(seq, expected, event)
-        return Segment(audit, await self._resources.judge(settings), await self._resources.writer(settings))
+        return Segment(audit, await self._judge(settings), await self._writer(settings))
 
     async def _check(self, seq: int, event: Event, segment: Segment) -> None:
         audit = segment.audit
         if isinstance(event, DECISIONS):
-            self._result.decisions += 1
+            self.result.decisions += 1
             self._compare(seq, audit.due(event), event)
         elif isinstance(event, Responded):
             derived = await _reply(event, segment)
@@ -266,29 +263,29 @@ class Verifier:
         """Check an outcome: of a reply without a program, a copy of an earlier result, or a program to run again."""
         audit = segment.audit
         program = audit.program(event)
-        if isinstance(program, Program) and len(event.program_hash) == OLD_DIGITS:
-            self._result.unchecked[OLD_HASH] += 1
-            program = replace(program, hash=event.program_hash)
         if event.cpu_s < 0:
             self._differ(seq, "a CPU time of 0 s or more", event)
         if isinstance(program, Rejected):
             self._compare(seq, program, event)
         elif (first := audit.tried(event.candidate, program)) is not None:
-            self._result.copies += 1
-            twin = read_outcome(self._resources.folder.journal, first, program.source, seq)
+            self.result.copies += 1
+            twin = read_outcome(self.folder.journal, first, program.source, seq)
             self._compare(seq, outcome_of_copy(event.candidate, program, twin), event)
         elif event.copy_of is not None:
             self._differ(seq, "no copy, as this text was not tried before", event)
+        elif isinstance(event, Rejected) and event.reason in TIMED:  # depends on the machine: it is not run again
+            self.result.unchecked[event.reason] += 1
+            failure = Failure(event.reason, event.message, 0.0, event.metrics, event.feedback)
+            self._compare_lasting(seq, outcome_of_verdict(event.candidate, program, failure), event)
         else:
-            self._running.append((seq, event, asyncio.create_task(self._again(event, program, segment))))
-            await self.settle(self._resources.at_once)
+            await self._run_again(seq, event, partial(self._outcome, event.candidate, program, segment))
 
     async def _check_raced(self, seq: int, event: Raced, segment: Segment) -> None:
         """Check the result of a program, or of the template, on further instances: run it on them again."""
         if event.cpu_s < 0:
             self._differ(seq, "a CPU time of 0 s or more", event)
         if event.reason in TIMED:  # depends on the machine
-            self._result.unchecked[event.reason] += 1
+            self.result.unchecked[event.reason] += 1
             return
         state = segment.audit.state
         template, opened = state.template, state.open.get(event.candidate)
@@ -299,58 +296,65 @@ class Verifier:
         if opened is not None and opened.gone_on is not None and isinstance(opened.outcome, Evaluated):
             count, source = opened.gone_on.count, opened.outcome.source
         block = Block(event.first, count, count / begun)
-        self._running.append((seq, event, asyncio.create_task(self._race_again(event, source, block, segment))))
-        await self.settle(self._resources.at_once)
+        await self._run_again(seq, event, partial(self._raced, event, source, block, segment))
 
-    async def _race_again(self, recorded: Raced, source: str, block: Block, segment: Segment) -> Raced | None:
-        """Run a program on further instances again; None if the result says nothing of the recorded one."""
-        found = [await self._raced(recorded, source, block, segment)]
-        if replace(found[0], cpu_s=recorded.cpu_s) != recorded:  # a program that draws at random differs each time
-            found.append(await self._raced(recorded, source, block, segment))
-        is_noisy = replace(found[0], cpu_s=0.0) != replace(found[-1], cpu_s=0.0)
-        if is_noisy or found[0].reason in TIMED:
-            self._result.unchecked[found[0].reason if found[0].reason in TIMED else SCORE] += 1
+    async def _run_again(self, seq: int, recorded: Ran, run: Callable[[], Awaitable[Ran]]) -> None:
+        self._running.append((seq, recorded, asyncio.create_task(self._again(recorded, run))))
+        await self.settle(self._at_once)
+
+    async def _again(self, recorded: Ran, run: Callable[[], Awaitable[Ran]]) -> Ran | None:
+        """Run a program again and return its outcome; None if it cannot be compared with the recorded one."""
+        # That is so if the program now exceeds the time or memory limit, or if it or its evaluator draws at random.
+        self.result.evaluations += 1
+        outcome = await run()
+        if not isinstance(outcome, Evaluated) and outcome.reason in TIMED:
+            self.result.unchecked[outcome.reason] += 1
             return None
-        return found[0]
+        said = await noise(recorded, outcome, run)
+        self.result.unchecked += Counter([said] if said else [])
+        return None if said else outcome
 
     async def _raced(self, recorded: Raced, source: str, block: Block, segment: Segment) -> Raced:
         assert segment.judge is not None, "programs are run again where they can be"
-        self._result.evaluations += 1
         verdict = await segment.judge.evaluate(source, unnoticed, block)
         return raced_of_verdict(recorded.candidate, recorded.first, verdict)
 
-    async def _again(self, recorded: Outcome, program: Program, segment: Segment) -> Outcome | None:
-        """Run a program again and return its outcome; None if it cannot be compared with the recorded one."""
-        # That is so if the program now exceeds the time or memory limit, or if it or its evaluator draws at random. A
-        # recorded timeout or lack of memory is not run again, since it depends on the machine.
-        if isinstance(recorded, Rejected) and recorded.reason in TIMED:
-            self._result.unchecked[recorded.reason] += 1
-            told = recorded.metrics, recorded.feedback
-            then = outcome_of_verdict(
-                recorded.candidate, program, Failure(recorded.reason, recorded.message, 0.0, *told)
-            )
-            return replace(then, copy_of=recorded.copy_of)
-        self._result.evaluations += 1
-        outcome = await self._outcome(recorded, program, segment)
-        if isinstance(outcome, Rejected) and outcome.reason in TIMED:
-            self._result.unchecked[outcome.reason] += 1
-            return None
-        said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, segment))
-        self._result.unchecked += Counter([said] if said else [])
-        return None if said else outcome
-
-    async def _outcome(self, recorded: Outcome, program: Program, segment: Segment) -> Outcome:
+    async def _outcome(self, candidate: CandidateId, program: Program, segment: Segment) -> Outcome:
         assert segment.judge is not None, "programs are run again where they can be"
         verdict = segment.audit.with_comparison_checked(await segment.judge.evaluate(program.source))
-        return replace(outcome_of_verdict(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
+        return outcome_of_verdict(candidate, program, verdict)
 
     def _differ(self, seq: int, expected: str, recorded: Event) -> None:
-        self._result.differences.append(make_discrepancy(seq, expected, recorded))
+        self.result.differences.append(make_discrepancy(seq, expected, recorded))
+
+    def _compare_lasting(self, seq: int, expected: Ran, recorded: Ran) -> None:
+        is_reported = isinstance(self.task, EvaluatorTask)
+        self._compare(seq, *(without_volatile(each, is_reported) for each in (expected, recorded)))
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
         found = discrepancy(seq, expected, recorded)
         if found is not None:
-            self._result.differences.append(found)
+            self.result.differences.append(found)
+
+    @property
+    def _at_once(self) -> int:
+        """Number of programs handed out at once: two for each worker, so that none has to wait; or ON_A_CLUSTER."""
+        return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
+
+    async def _judge(self, settings: Settings) -> Judge:
+        """Return a judge with the limits and the further instances of these settings; equal ones share one judge."""
+        key = Limits.of(settings), further_of_run(settings, self.task)
+        if key not in self._judges:
+            here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
+            self._judges[key] = await self.stack.enter_async_context(judge_of(here, self.task))
+        return self._judges[key]
+
+    async def _writer(self, settings: Settings) -> Responder | None:
+        """Return the proposer if its replies follow from prompt and number alone, else None."""
+        if not proposer_type(settings.proposer).is_pure:
+            return None  # a model or a person gave them
+        context = ProposerContext(self.task, settings.seed, settings.connections)
+        return await self.stack.enter_async_context(proposer_of(settings, context))
 
 
 async def _reply(event: Responded, segment: Segment) -> Responded:
@@ -370,41 +374,6 @@ async def _reply(event: Responded, segment: Segment) -> Responded:
 ON_A_CLUSTER = 256
 
 
-@dataclass(frozen=True)
-class VerifierResources:
-    """What a verification needs to run programs again: a run's folder, its task as it is now, judges and proposers."""
-
-    folder: RunFolder
-    task: Task
-    # The task's name or file, from which the sandbox loads it.
-    task_name: str
-    # Programs that each judge runs at once, or a cluster's name.
-    workers: int | str
-    # Closes the judges and proposers.
-    stack: AsyncExitStack
-    _judges: dict[tuple[Limits, int], Judge] = field(default_factory=dict)
-
-    @property
-    def at_once(self) -> int:
-        """Number of programs handed out at once: two for each worker, so that none has to wait; or ON_A_CLUSTER."""
-        return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
-
-    async def judge(self, settings: Settings) -> Judge:
-        """Return a judge with the limits and the further instances of these settings; equal ones share one judge."""
-        key = Limits.of(settings), further_of_run(settings, self.task)
-        if key not in self._judges:
-            here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
-            self._judges[key] = await self.stack.enter_async_context(judge_of(here, self.task))
-        return self._judges[key]
-
-    async def writer(self, settings: Settings) -> Responder | None:
-        """Return the proposer if its replies follow from prompt and number alone, else None."""
-        if not proposer_type(settings.proposer).is_pure:
-            return None  # a model or a person gave them
-        context = ProposerContext(self.task, settings.seed, settings.connections)
-        return await self.stack.enter_async_context(proposer_of(settings, context))
-
-
 # Most further evaluations of a program: more would tell rarer noise, at a higher cost for a changed journal.
 TRIALS = 3
 # What `noise` returns: the scores differ, or everything but the scores.
@@ -412,7 +381,7 @@ SCORE = "noisy: the score differs each time the program is run"
 REST = "noisy: the score is equal, metrics, feedback or behaviour differ each time"
 
 
-async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Awaitable[Outcome]]) -> str:
+async def noise(recorded: Ran, again: Ran, evaluated: Callable[[], Awaitable[Ran]]) -> str:
     """Return in what the outcomes of a program differ between evaluations (SCORE or REST); "" if they do not."""
     # `again` is the outcome of a new evaluation, and `evaluated` makes up to TRIALS more. If `again` is like the
     # recorded one, or all new ones are alike, there is no noise: then a difference is one of the journal.
@@ -421,15 +390,20 @@ async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Await
     for _ in range(TRIALS):
         other = await evaluated()
         if without_volatile(other, True) != without_volatile(again, True):
-            scores = {each.score if isinstance(each, Evaluated) else None for each in (recorded, again, other)}
+            scores = {
+                each.score if isinstance(each, Evaluated) else getattr(each, "scores", None)
+                for each in (recorded, again, other)
+            }
             return SCORE if len(scores) > 1 else REST
     return ""
 
 
-def without_volatile(event: Outcome, is_self_reported: bool = False) -> Outcome:
+def without_volatile(event: Ran, is_self_reported: bool = False) -> Ran:
     """Return an outcome without what differs each time: its CPU times, and memory addresses in its message."""
     # If an evaluator reported it, its metrics of time and memory go, too; a task's own are kept, whatever their names.
     # So do those that say which libraries the machine has: another one may have more, as where a recording is checked.
+    if isinstance(event, Raced):
+        return replace(event, cpu_s=0.0)
     metrics = event.metrics
     if is_self_reported:
         metrics = {

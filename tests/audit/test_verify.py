@@ -13,7 +13,7 @@ import pytest
 import behavesim as bs
 from behavesim.application.verification import verify_runs
 from behavesim.audit import verify as bench
-from behavesim.audit.verify import OLD_DIGITS, OLD_HASH, Verification, verify
+from behavesim.audit.verify import Verification, verify
 from behavesim.state.events import Evaluated, Event, PortfolioChosen, Rejected, RunStarted
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
@@ -84,11 +84,6 @@ async def test_a_program_that_ran_out_of_time_or_memory_is_not_run_again(
     assert found.is_sound and found.unchecked == {reason: 1}
     forged = await with_change(run, tmp_path / "forged", of(Rejected, reason=reason, program_hash="0" * 24))
     assert not forged.is_sound  # but all else that is known of it is checked
-
-
-async def test_a_hash_of_an_older_version_is_not_derived_again_and_that_is_said(run: RunFolder, tmp_path: Path) -> None:
-    found = await with_change(run, tmp_path, of(Rejected, program_hash="0" * OLD_DIGITS))
-    assert found.is_sound and found.unchecked == {OLD_HASH: 1}
 
 
 async def test_a_repair_that_answers_the_same_text_is_no_difference(tmp_path: Path) -> None:

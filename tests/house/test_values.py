@@ -18,7 +18,7 @@ CHANGING = {
         "FreshRace",
     ),  # the state's, changed by the events that it folds
     *("Search", "Evaluations"),  # a run in progress: made of parts that are given to it, and changed by its loop
-    *("RecoveredEvents", "Verification"),  # filled by who makes them
+    *("RecoveredEvents", "Verification", "Verifier"),  # filled by who makes them
     *("PromptAttempts", "_Child", "_Evaluation"),  # a request or a process under way
     *("Job", "Link"),  # a program and a worker of a cluster
     "Node",  # of the tree of mcts-ahd, which its `Tree` reads from the state
