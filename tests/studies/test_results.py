@@ -133,6 +133,7 @@ def test_the_page_shows_the_kept_numbers() -> None:
         ("small-budgets", "best_gap"),
         ("ended/draws", "held_out_recommended_gap"),
         ("islands-thirty", "held_out_recommended_gap"),
+        ("rank", "held_out_recommended_gap"),
         ("race-eight", "held_out_recommended_gap"),
         ("race-eight", "shifted_recommended_gap"),
         ("shortlist", "behind"),
