@@ -106,7 +106,10 @@ def main() -> None:
     """Print one table for each metric of the plan; with two groups, of their test alone and with a line a task."""
     name, *groups = sys.argv[1:]
     with (HERE / f"{name}.csv").open(newline="") as file:
-        columns = next(csv.reader(file))
+        rows = list(csv.DictReader(file))
+    if len({row["seed"] for row in rows}) < 2:
+        sys.exit(f"{name}.csv has one seed, and no test is possible: `behavesim study results experiments/{name}.csv`")
+    columns = list(rows[0])
     for metric in [each for each in DECIDING if each in columns] if "group" in columns else columns[3:]:
         if groups:
             head, rule = f"| {metric} of {groups[0]} minus that of {groups[1]} |", "|---|---:|---:|---:|---:|"

@@ -151,6 +151,18 @@ def test_the_page_shows_the_verdict_of_a_plan(plan: str, metric: str) -> None:
     assert "\n".join(table(plan, metric)) in page
 
 
+def test_the_page_shows_the_gaps_with_two_thousand_candidates() -> None:
+    page = (ROOT / "docs/explanation/results.md").read_text()
+    with (ROOT / "experiments/long.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        unseen, best = (
+            f"{100 * float(row[name]):.2f}" if row[name] else "–" for name in ("held_out_recommended_gap", "best_gap")
+        )
+        cells = next(line for line in page.splitlines() if line.startswith(f"| `{row['task']}` | ") and "," in line)
+        assert f" {unseen}, {best} |" in cells
+
+
 SCRIPTS = sorted(ROOT.glob("experiments/**/*.py"))
 
 
