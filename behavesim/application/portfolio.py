@@ -221,11 +221,16 @@ def rank_rivals(
 def verdict_on_rivals(rivals: Sequence[Rival]) -> str:
     """Return a text on the rivals, best first: which one wins, and whether a single program beats the set."""
     best, ours = rivals[0], next(each for each in rivals if each.name == SET)
+    if best is ours and any(each.score == ours.score for each in rivals if each is not ours):
+        return "the portfolio is as good as the best alternative tried, for no more CPU time"
     if best is ours:
-        return "the portfolio is at least as good as every alternative tried at no more runs of programs"
+        return "the portfolio is better than every alternative tried at no more runs of programs"
     said = f"best here: {best.name}, {best.score:.6g} on validation instances; the portfolio has {ours.score:.6g}"
     alone = next((each for each in rivals[: rivals.index(ours)] if each.programs == 1), None)
-    return said if alone is None else f"{said}\none program is enough: {alone.name}, {alone.score:.6g}"
+    if alone is None:
+        return said
+    verb = "equal" if alone.score == ours.score else "beat"
+    return f"{said}\none program is enough to {verb} the portfolio: {alone.name}, {alone.score:.6g}"
 
 
 def rivals_table(rivals: Sequence[Rival]) -> Table:

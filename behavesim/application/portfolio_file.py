@@ -9,9 +9,11 @@ import os
 import pickle
 import random
 import resource
+import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ import numpy as np
 
 from behavesim.base.plugins import python_path
 from behavesim.base.text import comment
-from behavesim.sandbox.frames import decode, encode_solutions
+from behavesim.sandbox.frames import PREFIX, decode, encode_solutions, frame_limit
 from behavesim.sandbox.messages import send
 from behavesim.sandbox.program import function_of
 from behavesim.task import Task, TaskReference, as_arrays
@@ -30,7 +32,7 @@ from behavesim.task.verdict import Failure
 
 # Beginning of the names of the built-in tasks' modules, which every installation has.
 BUILT_IN = "behavesim_tasks."
-# Largest arrays of a solution, in bytes: longer ones are not sent.
+# Largest arrays of a solution, in bytes: longer ones are not read.
 SOLUTION_BYTES = 1 << 26
 # What the process of one program executes.
 _MEMBER = "from behavesim.application.portfolio_file import be_member; be_member()"
@@ -194,19 +196,41 @@ def _score(task: Task, instance: Any, solution: Any) -> float | None:
 
 def _solution(order: bytes, seconds: float) -> Any | None:
     """Run a program's process on an order; return its solution, None if it takes too long or sends no valid one."""
-    with subprocess.Popen(
-        [sys.executable, "-P", "-c", _MEMBER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": python_path()},
-        start_new_session=True,  # a process group of its own, so that its children can be killed with it
-    ) as process:
-        try:
-            sent, _ = process.communicate(order, seconds)
-            found = decode(sent, 1)
-        except (ValueError, subprocess.TimeoutExpired):
-            return None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    with tempfile.TemporaryFile() as given:
+        given.write(order)
+        given.seek(0)
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _MEMBER],
+            stdin=given,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": python_path()},
+            start_new_session=True,  # a process group of its own, so that its children can be killed with it
+        )
+    assert process.stdout is not None, "it is a pipe"
+    try:
+        found = decode(_read(process.stdout.fileno(), time.monotonic() + seconds), 1)
+    except (ValueError, TimeoutError):
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
     return None if isinstance(found, Failure) else found[0]
+
+
+def _read(fd: int, ends: float) -> bytes:
+    """Read one frame from a file descriptor; `ends` is the deadline in seconds of the monotonic clock."""
+    data, size = bytearray(), PREFIX.size
+    while len(data) < size:
+        if not select.select([fd], [], [], max(0.0, ends - time.monotonic()))[0]:
+            raise TimeoutError
+        chunk = os.read(fd, min(1 << 20, size - len(data)))
+        if not chunk:
+            raise ValueError("it ended before its answer was whole")
+        data += chunk
+        if len(data) == PREFIX.size == size:
+            size += PREFIX.unpack(data)[0]
+            if size > frame_limit(1, SOLUTION_BYTES):
+                raise ValueError("it is too long")
+    return bytes(data)

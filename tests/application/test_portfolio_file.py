@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -115,17 +116,15 @@ def test_a_program_that_fails_or_breaks_a_rule_stands_back(guessing: Any) -> Non
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long portfolio.py was to wait each time, in seconds; until it has waited in vain, it waits 0.5 s at most."""
-    told, wait, in_vain = list[float](), subprocess.Popen.communicate, list[bool]()
+    told, wait, in_vain = list[float](), select.select, list[bool]()
 
-    def impatient(process: Any, given: bytes, seconds: float) -> Any:
+    def impatient(reading: Any, writing: Any, failing: Any, seconds: float) -> Any:
         told.append(seconds)
-        try:
-            return wait(process, given, seconds if in_vain else min(seconds, 0.5))
-        except subprocess.TimeoutExpired:
-            in_vain.append(True)
-            raise
+        found = wait(reading, writing, failing, seconds if in_vain else min(seconds, 0.5))
+        in_vain.extend([True] * (not found[0]))
+        return found
 
-    monkeypatch.setattr(subprocess.Popen, "communicate", impatient)
+    monkeypatch.setattr(select, "select", impatient)
     return told
 
 

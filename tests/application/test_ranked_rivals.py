@@ -26,10 +26,15 @@ def test_it_is_said_who_wins_and_whether_one_program_is_enough() -> None:
     def said(*others: Rival) -> str:
         return verdict_on_rivals(rank_rivals([OURS, *others], Objective("minimise"), fmean))
 
-    for rival in (Rival("worse", 1, 1, 1.0, (9.0, 9.0)), Rival("dear", 1, 4, 9.0, OURS.scores)):
-        assert said(rival).startswith("the portfolio is at least as good as every alternative")
+    assert said(Rival("worse", 1, 1, 1.0, (9.0, 9.0))).startswith("the portfolio is better than every alternative")
+    assert said(Rival("dear", 1, 4, 9.0, OURS.scores)).startswith("the portfolio is as good as the best alternative")
     improved = Rival("the set improved", 4, 4, 3.0, (1.0, 1.0))
     assert said(improved) == "best here: the set improved, 1 on validation instances; the portfolio has 4"
     assert said(improved, Rival("begun 4 times", 1, 4, 2.0, (3.0, 4.0))).endswith(
-        "\none program is enough: begun 4 times, 3.5"
+        "\none program is enough to beat the portfolio: begun 4 times, 3.5"
     )
+
+
+def test_a_program_with_the_score_of_the_set_equals_it_and_does_not_beat_it() -> None:
+    said = verdict_on_rivals(rank_rivals([OURS, Rival("cheap", 1, 1, 1.0, OURS.scores)], Objective("minimise"), fmean))
+    assert said.endswith("\none program is enough to equal the portfolio: cheap, 4")
