@@ -3,7 +3,7 @@
 The plans are the NAME.toml here that have a NAME.csv. The tests are the plan's: of each pair the gap of the first minus
 that of the second, so that less than 0 is better. NAME.csv has the gaps, as fractions: columns of the runs.csv that
 `behavesim report RUN... --held-out --csv FOLDER` writes. A task without a gap, as its best is not known there, is left
-out. `gaps.py race-eight race champion` tests two groups on each task.
+out; `shifted_recommended_gap` is in its shifted.csv. `gaps.py race-eight race champion` tests two groups on each task.
 """
 
 from __future__ import annotations

@@ -390,12 +390,14 @@ async def noise(recorded: Ran, again: Ran, evaluated: Callable[[], Awaitable[Ran
     for _ in range(TRIALS):
         other = await evaluated()
         if without_volatile(other, True) != without_volatile(again, True):
-            scores = {
-                each.score if isinstance(each, Evaluated) else getattr(each, "scores", None)
-                for each in (recorded, again, other)
-            }
-            return SCORE if len(scores) > 1 else REST
+            return SCORE if len({_score_of(each) for each in (recorded, again, other)}) > 1 else REST
     return ""
+
+
+def _score_of(event: Ran) -> float | tuple[float, ...] | None:
+    if isinstance(event, Raced):
+        return event.scores
+    return event.score if isinstance(event, Evaluated) else None
 
 
 def without_volatile(event: Ran, is_self_reported: bool = False) -> Ran:

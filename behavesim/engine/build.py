@@ -117,20 +117,20 @@ def judge_of(
     count = settings.workers if isinstance(settings.workers, int) else os.cpu_count() or 1
     if isinstance(task, EvaluatorTask):
         here = partial(evaluator_pool, task.file, count, limits, weak, clock, wall)
-        pool = cluster.evaluator(task.file, limits) if cluster else here(settings.devices)
+        pool = here(settings.devices) if cluster is None else cluster.evaluator(task.file, limits)
         # what programs answer is judged apart from them
         answers = here(loader=JUDGE_LOADER) if task.score_source == "trusted" else None
         own = range(len(instances_of(task, split))) if split != "search" else ()
         return EvaluatorJudge(pool, task.file, tell, answers, [task.instance_number(split, number) for number in own])
     if split == "search":
         further = max(further_of_run(settings, task), further)
-    reference, limits = TaskReference(settings.task), limits.on(task, split, starts)
-    if cluster:
-        sandbox = cluster.functions(settings.task, task, split, limits, further)
+    reference, of_starts = TaskReference(settings.task), limits.on(task, split, starts)
+    if cluster is not None:  # its workers begin once on each instance
+        sandbox = cluster.functions(settings.task, task, split, limits.on(task, split), further)
     else:
-        options: dict[str, Any] = {"clock": clock, "starts": starts, "wall": wall, "further": further}
-        sandbox = Pool(reference, split, count, limits, weak, **options)
-    return SandboxJudge(task, sandbox, RefereePool(reference, split, limits, count, clock, starts, further))
+        place = (reference, split, count, of_starts, weak)
+        sandbox = Pool(*place, clock=clock, starts=starts, wall=wall, further=further)
+    return SandboxJudge(task, sandbox, RefereePool(reference, split, of_starts, count, clock, starts, further))
 
 
 def _cluster_type() -> type[Cluster]:

@@ -54,7 +54,8 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
 
     `reason` is as in the journal; "finished" if there was nothing left to resume; None if the process was killed.
     `settings` are those of the last session. If too many candidates were rejected, or all of them, the lines have an
-    example and advice. Requests that may be billed are counted.
+    example and advice; advice, too, if nothing of the offline proposer beats the template. Requests that may be billed
+    are counted.
     """
     name = run.folder.argument
     resume, report = f"behavesim resume {name}", f"behavesim report {name}"
